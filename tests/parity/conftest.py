@@ -23,6 +23,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     rows = [value for report in reports for name, value in report.user_properties if name == "parity"]
     if rows:
         terminalreporter.section("parity with PyTorch")
-        terminalreporter.line(f"{'training':<18}{'weights':>9}{'losses':>8}{'first':>10}{'last':>10}{'max deviation':>16}")
+        terminalreporter.line("training            weights  losses     first      last   max deviation")
         for row in rows:
             terminalreporter.line(row)

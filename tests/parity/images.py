@@ -41,7 +41,7 @@ def digits() -> tuple[np.ndarray, np.ndarray]:
 
 
 def image_dataset(torch: ModuleType, augment: bool) -> Any:
-    """(1, 28, 28) images; with `augment` each is shifted, sometimes mirrored, and noisy, by the framework's own draws."""
+    """(1, 28, 28) images; `augment` shifts, mirrors and adds noise, drawn by the framework itself."""
     images, labels = digits()
 
     class Images(torch.utils.data.Dataset):

@@ -30,7 +30,7 @@ def imports(node: ast.AST, module: str, path: Path) -> Iterator[tuple[str, int]]
         package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
         start = package[: len(package) - node.level + 1] if node.level else []
         origin = ".".join([*start, *filter(None, [node.module])])
-        for name in node.names:  # `from pellucid.engine import ops` imports a module, `from pellucid import zeros` a name
+        for name in node.names:  # `from pellucid.engine import ops` imports a module; most name something in one
             yield (f"{origin}.{name.name}" if f"{origin}.{name.name}" in MODULES else origin), node.lineno
     for child in ast.iter_child_nodes(node):
         yield from imports(child, module, path)

@@ -1,0 +1,162 @@
+"""When two executions of one program are the same: errors by class, tensors by everything a user can ask of them."""
+
+from __future__ import annotations
+
+import builtins
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from .program import Execution, Step, program_text, run
+
+TOLERANCES = {"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 2e-5, "complex64": 2e-5, "float64": 1e-10, "complex128": 1e-10}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`kind` groups differences of one cause; `detail` says what was found in this program."""
+
+    kind: str
+    detail: str
+
+
+def error_class(error: BaseException | None) -> str | None:
+    """The name of the built-in class that the exception is, or derives from most closely."""
+    if error is None:
+        return None
+    return next(cls.__name__ for cls in type(error).__mro__ if getattr(builtins, cls.__name__, None) is cls)
+
+
+def dtype_name(tensor: Any) -> str:
+    return str(tensor.dtype).split(".")[-1]
+
+
+def values_of(tensor: Any, framework: ModuleType) -> np.ndarray:
+    """The values as a NumPy array; the narrow floats, which NumPy has not, as float32."""
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    if dtype_name(plain) == "bfloat16" or dtype_name(plain).startswith("float8"):
+        plain = plain.to(framework.float32)
+    return plain.numpy()
+
+
+def layout_of(tensor: Any) -> dict[str, Any]:
+    """All that a tensor says of itself besides its values; a view that a write made invalid says an error."""
+    try:
+        is_leaf: Any = tensor.is_leaf
+        grad_fn: Any = None if tensor.grad_fn is None else type(tensor.grad_fn).__name__
+    except RuntimeError as error:
+        is_leaf = grad_fn = type(error).__name__
+    return {
+        "shape": tuple(tensor.shape),
+        "dtype": dtype_name(tensor),
+        "requires_grad": tensor.requires_grad,
+        "is_leaf": is_leaf,
+        "stride": tuple(tensor.stride()),
+        "storage_offset": tensor.storage_offset(),
+        "version": tensor._version,
+        "grad_fn": grad_fn,
+    }
+
+
+def aliases(tensors: dict[int, Any]) -> dict[int, int]:
+    """For each tensor that has bytes, the first tensor of the program with the same storage."""
+    first: dict[int, int] = {}
+    result = {}
+    for index, tensor in sorted(tensors.items()):
+        storage = tensor.untyped_storage()
+        if storage.nbytes():
+            result[index] = first.setdefault(storage.data_ptr(), index)
+    return result
+
+
+def values_differ(expected: np.ndarray, actual: np.ndarray, dtype: str) -> bool:
+    if expected.shape != actual.shape:
+        return True
+    tolerance = TOLERANCES.get(dtype)
+    if tolerance is None:
+        return not np.array_equal(expected, actual)
+    if np.array_equal(expected, actual):
+        return False
+    return not np.allclose(actual, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+class Comparison:
+    """Compares executions in a reference framework with executions in the one under test."""
+
+    def __init__(self, reference: ModuleType, tested: ModuleType) -> None:
+        self.reference, self.tested = reference, tested
+
+    def of_program(self, steps: list[Step]) -> Difference | None:
+        return self.of_executions(steps, run(steps, self.reference), run(steps, self.tested))
+
+    def of_executions(self, steps: list[Step], expected: Execution, actual: Execution) -> Difference | None:
+        for number, step in enumerate(steps):
+            want, got = error_class(expected.errors[number]), error_class(actual.errors[number])
+            if want != got:
+                said = f"PyTorch: {expected.errors[number]!r:.300}\nhere:    {actual.errors[number]!r:.600}"
+                text = f"step {number}: `{program_text([step])}`"
+                return Difference(f"{step.call}: error {want} -> {got}", f"{text}\n{said}")
+        backward_failed = any(
+            error is not None and "backward" in step.call for step, error in zip(steps, expected.errors, strict=True)
+        )
+        for index, tensor in expected.tensors.items():
+            difference = self.of_results(index, tensor, actual.tensors[index], with_grad=not backward_failed)
+            if difference is not None:
+                maker = next((step.call for step in steps if index in step.targets), "")
+                return Difference(f"{maker}: {difference.kind}", f"t{index}: {difference.detail}")
+        return self.of_aliasing(expected.tensors, actual.tensors)
+
+    def of_aliasing(self, expected: dict[int, Any], actual: dict[int, Any]) -> Difference | None:
+        is_tensor = self.reference.is_tensor
+        tensors = {index: tensor for index, tensor in expected.items() if is_tensor(tensor)}
+        want, got = aliases(tensors), aliases({index: actual[index] for index in tensors})
+        if want == got:
+            return None
+        changed = {f"t{i}": (want.get(i), got.get(i)) for i in tensors if want.get(i) != got.get(i)}
+        return Difference("aliasing", f"first tensor with the same storage, PyTorch's and ours: {changed}")
+
+    def of_results(self, index: int, expected: Any, actual: Any, with_grad: bool) -> Difference | None:
+        if not self.reference.is_tensor(expected):
+            same = str(expected) == str(actual).replace(self.tested.__name__ + ".", "torch.")
+            return None if same else Difference("result", f"PyTorch: {expected!r}\nhere:    {actual!r}")
+        if not self.tested.is_tensor(actual):
+            return Difference("type", f"a tensor in PyTorch, here {actual!r}")
+        want, got = layout_of(expected), layout_of(actual)
+        for name, value in want.items():
+            if got[name] != value:
+                return Difference(name, f"{name} is {got[name]}, PyTorch's {value}\nPyTorch: {want}\nhere:    {got}")
+        difference = self.of_values(expected, actual)
+        if difference is not None or not with_grad or not (want["is_leaf"] is True or expected.retains_grad):
+            return difference
+        return self.of_gradients(expected.grad, actual.grad)
+
+    def of_values(self, expected: Any, actual: Any) -> Difference | None:
+        want, got = values_of(expected, self.reference), values_of(actual, self.tested)
+        if values_differ(want, got, dtype_name(expected)):
+            return Difference("values", f"PyTorch: {want.tolist()!r:.600}\nhere:    {got.tolist()!r:.600}")
+        return None
+
+    def of_gradients(self, expected: Any, actual: Any) -> Difference | None:
+        if expected is None or actual is None:
+            return None if expected is actual else Difference("grad", f"PyTorch: {expected}\nhere:    {actual}")
+        want = (tuple(expected.shape), dtype_name(expected), expected.requires_grad)
+        got = (tuple(actual.shape), dtype_name(actual), actual.requires_grad)
+        if want != got:
+            return Difference("grad layout", f"PyTorch: {want}\nhere:    {got}")
+        difference = self.of_values(expected, actual)
+        return difference and Difference("grad values", difference.detail)
+
+    def shrunk(self, steps: list[Step]) -> tuple[list[Step], Difference]:
+        """The program without every step whose removal leaves a difference."""
+        difference = self.of_program(steps)
+        assert difference is not None
+        position = len(steps)
+        while position:
+            position -= 1
+            fewer = steps[:position] + steps[position + 1 :]
+            remaining = self.of_program(fewer)
+            if remaining is not None:
+                steps, difference = fewer, remaining
+        return steps, difference

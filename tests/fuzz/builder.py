@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from .program import Data, Execution, Ref, Step, execute
+from .program import Data, Execution, Ref, Step, execute, run
 
 FLOATS = ("float32", "float64", "bfloat16", "float16")
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
 COMPLEX = ("complex64", "complex128")
+GAPS = ("not implemented for", "not supported for", "Could not run", "INTERNAL ASSERT")
 NUMPY_NAMES = {"bfloat16": "float32"}
 
 
@@ -32,12 +33,15 @@ class Builder:
     def emit(self, call: str, *args: Any, results: int = 1, no_grad: bool = False, **kwargs: Any) -> list[int]:
         """Adds a step; the numbers of its results, none where PyTorch raised.
 
-        A step for which PyTorch merely has no kernel is dropped: that is a gap, not a meaning.
+        A step for which PyTorch merely has no kernel is dropped: that is a gap, not a meaning. So is one that gives
+        complex32, which PyTorch hardly computes with.
         """
         start = 1 + max((index for step in self.steps for index in step.targets), default=-1)
         step = Step(call, args, kwargs, tuple(range(start, start + results)), no_grad)
         error = execute(step, torch, self.outcome.tensors)
-        if error is not None and is_gap(error):
+        made = [self.outcome.tensors.get(index) for index in step.targets]
+        if error is not None and is_gap(error) or any(getattr(t, "dtype", None) == torch.complex32 for t in made):
+            self.outcome = run(self.steps, torch)  # the step may have written or resized something before it stopped
             return []
         self.steps.append(step)
         self.outcome.errors.append(error)
@@ -74,7 +78,7 @@ def dtype_of(tensor: torch.Tensor) -> str:
 def is_gap(error: BaseException) -> bool:
     """Whether PyTorch only lacks the kernel for a dtype, or says itself that it met a defect of its own."""
     text = str(error)
-    return any(mark in text for mark in ("not implemented for", "not supported for", "Could not run", "INTERNAL ASSERT"))
+    return any(mark in text for mark in GAPS)
 
 
 def overlaps_itself(tensor: torch.Tensor) -> bool:

@@ -188,10 +188,9 @@ def text_of(value: Any) -> str:
         return "..."
     if isinstance(value, slice):
         return f"slice({text_of(value.start)}, {text_of(value.stop)}, {text_of(value.step)})"
-    if isinstance(value, tuple):
-        return "(" + "".join(text_of(item) + ", " for item in value) + ")"
-    if isinstance(value, list):
-        return "[" + ", ".join(text_of(item) for item in value) + "]"
+    if isinstance(value, (tuple, list)):
+        inside = ", ".join(text_of(item) for item in value)
+        return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' if len(value) == 1 else ''})"
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return f"float('{value}')"
     return repr(value)

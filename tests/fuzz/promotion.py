@@ -13,16 +13,39 @@ ARITHMETIC = ("+", "-", "*", "/", "//", "%", "**")
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 BITWISE = ("&", "|", "^", "<<", ">>")
 IN_PLACE = ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor")
+IN_PLACE_UNARY = ("sqrt_", "exp_", "neg_", "abs_", "floor_", "reciprocal_", "sin_", "logical_not_", "round_")
+IN_PLACE_METHODS = (
+    "add_", "mul_", "sub_", "div_", "copy_", "pow_", "eq_", "lt_", "logical_and_", "fill_", "clamp_min_", "remainder_",
+    "masked_fill_", "floor_divide_", "bitwise_and_",
+)  # fmt: skip
 BINARY = (
     "add", "sub", "mul", "div", "true_divide", "floor_divide", "remainder", "fmod", "pow", "maximum", "minimum", "fmax",
-    "fmin", "atan2", "hypot", "copysign", "logaddexp", "logical_and", "logical_or", "logical_xor", "eq", "ne", "lt", "ge",
-    "bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm", "heaviside", "xlogy", "float_power", "nextafter", "rsub",
+    "fmin", "atan2", "hypot", "copysign", "logaddexp", "logical_and", "logical_or", "logical_xor", "eq", "ne", "lt",
+    "ge", "bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm", "heaviside", "xlogy", "float_power", "nextafter",
+    "rsub",
+)  # fmt: skip
+NUMBERS_ALLOWED = (
+    "add", "sub", "mul", "div", "true_divide", "floor_divide", "remainder", "fmod", "pow", "eq", "ne", "lt", "ge",
+    "xlogy", "bitwise_and", "bitwise_or", "bitwise_xor", "float_power", "rsub", "copysign",
 )  # fmt: skip
 UNARY = (
     "neg", "abs", "sin", "exp", "sqrt", "sigmoid", "floor", "sign", "reciprocal", "logical_not", "square", "tanh",
     "isnan", "isfinite", "round", "log1p", "positive", "trunc", "erf", "frac", "rsqrt", "sgn", "bitwise_not", "angle",
 )  # fmt: skip
-REDUCTIONS = ("sum", "mean", "prod", "amax", "all", "any", "cumsum", "var", "argmax", "std", "logsumexp", "count_nonzero")
+REDUCTIONS = (
+    "sum",
+    "mean",
+    "prod",
+    "amax",
+    "all",
+    "any",
+    "cumsum",
+    "var",
+    "argmax",
+    "std",
+    "logsumexp",
+    "count_nonzero",
+)
 DTYPES = FLOATS + INTEGERS + COMPLEX + ("bool", "float32", "int64", "bool", "float32")
 WIDE_UNSIGNED = ("uint16", "uint32", "uint64")
 SPECIAL = (float("nan"), float("inf"), float("-inf"), 0.0)
@@ -32,7 +55,10 @@ class Promotion(Builder):
     """Builds one program of one to three expressions."""
 
     def build(self) -> list[Step]:
-        self.shape = [self.random.choice((1, 2, 3, 3, 0) if self.chance(0.15) else (1, 2, 3)) for _ in range(self.random.randint(0, 3))]
+        self.shape = [
+            self.random.choice((1, 2, 3, 3, 0) if self.chance(0.15) else (1, 2, 3))
+            for _ in range(self.random.randint(0, 3))
+        ]
         results: list[int] = []
         for _ in range(self.random.randint(1, 3)):
             action = self.random.choices(
@@ -89,7 +115,8 @@ class Promotion(Builder):
 
     def function(self, results: list[int]) -> list[int]:
         name = self.random.choice(BINARY)
-        args = (self.operand(results), self.second(results))
+        takes_number = name in NUMBERS_ALLOWED or self.chance(0.1)
+        args = (self.operand(results), self.second(results) if takes_number else self.operand(results))
         kwargs: dict[str, Any] = {}
         if name in ("add", "sub", "rsub") and self.chance(0.3):
             kwargs["alpha"] = self.random.choice((2, -1, 0.5, True))
@@ -105,15 +132,13 @@ class Promotion(Builder):
     def in_place(self, results: list[int]) -> list[int]:
         target = self.operand(results)
         if self.chance(0.3):
-            name = self.random.choice(("sqrt_", "exp_", "neg_", "abs_", "floor_", "reciprocal_", "sin_", "logical_not_", "round_"))
-            return self.emit("." + name, target)
+            return self.emit(f".{self.random.choice(IN_PLACE_UNARY)}", target)
         value = self.second(results)
         if not self.finite_integers(value):
             return []
         if self.chance(0.5):
             return self.emit(self.random.choice(IN_PLACE), target, value)
-        name = self.random.choice(("add_", "mul_", "sub_", "div_", "copy_", "pow_", "eq_", "lt_", "logical_and_", "fill_",
-                                   "clamp_min_", "remainder_", "masked_fill_", "floor_divide_", "bitwise_and_"))  # fmt: skip
+        name = self.random.choice(IN_PLACE_METHODS)
         if name == "masked_fill_":
             return self.emit(".masked_fill_", target, self.data(self.operand_shape(), "bool"), self.number())
         return self.emit("." + name, target, value)
@@ -147,12 +172,16 @@ class Promotion(Builder):
             pair = [first, second] if self.chance(0.8) else [self.number(), second]
             return self.emit("where", condition, *pair)
         if name == "clamp":
-            low, high = self.random.choice(((self.number(), None), (None, second), (self.number(), second), (first, first)))
+            low, high = self.random.choice(
+                ((self.number(), None), (None, second), (self.number(), second), (first, first))
+            )
             return self.emit("clamp", first, low, high)
         if name in ("cat", "stack"):
             return self.emit(name, [first, self.operand(results)], self.random.randint(-1, 1))
         if name == "addcmul":
-            return self.emit(name, first, self.operand(results), self.operand(results), value=self.random.choice((1, 2, 0.5)))
+            return self.emit(
+                name, first, self.operand(results), self.operand(results), value=self.random.choice((1, 2, 0.5))
+            )
         if name == "lerp":
             return self.emit(name, first, self.operand(results), self.random.choice((0.25, self.operand(results))))
         return self.emit(name, first, self.operand(results))
@@ -163,6 +192,8 @@ class Promotion(Builder):
         kwargs: dict[str, Any] = {}
         if name == "cumsum" or self.chance(0.5):
             kwargs["dim"] = self.random.randint(-2, 1)
+        if name == "logsumexp":
+            kwargs["dim"] = 0
         if name in ("sum", "prod", "mean", "cumsum") and self.chance(0.3) and self.finite_integers(operand):
             kwargs["dtype"] = DType(self.random.choice(DTYPES))
         return self.emit(name, operand, **kwargs)

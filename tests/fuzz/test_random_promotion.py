@@ -1,4 +1,4 @@
-"""2,000 random expressions of mixed dtypes and shapes have PyTorch's values, dtypes, shapes and strides, or its error."""
+"""2,000 random expressions of mixed dtypes and shapes have PyTorch's values, dtypes and strides, or its error class."""
 
 from __future__ import annotations
 

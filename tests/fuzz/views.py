@@ -12,6 +12,14 @@ from .builder import Builder, dtype_of, is_expanded, overlaps_itself, shares_mem
 from .program import DType, Ref, Step
 
 MOST_ELEMENTS = 400
+BINARY_WRITES = (
+    ".add_", ".sub_", ".mul_", ".div_", ".copy_", "iadd", "imul", ".maximum", ".addcmul_", ".masked_fill_", ".lerp_",
+    ".where",
+)  # fmt: skip
+ARITHMETIC = (
+    "+", "-", "*", "*", "/", ".sin", ".exp", ".sum", ".mean", ".pow", "cat", "stack", ".relu", ".sigmoid", ".cumsum",
+    "matmul", ".where", ".abs",
+)  # fmt: skip
 
 
 class Views(Builder):
@@ -261,7 +269,9 @@ class Views(Builder):
         size = [1 if self.chance(0.2) else n for n in shape][self.random.choice((0, 0, 0, 1)) :]
         if self.chance(0.04):
             size = [*size, 3]
-        dtype = dtype_of(self.tensor(index)) if self.chance(0.85) else self.random.choice(("float32", "int64", "float64"))
+        dtype = (
+            dtype_of(self.tensor(index)) if self.chance(0.85) else self.random.choice(("float32", "int64", "float64"))
+        )
         return self.data(size, dtype)
 
     def may_pair(self, target: int, source: int) -> bool:
@@ -273,8 +283,7 @@ class Views(Builder):
 
     def binary_write(self, index: int, no_grad: bool) -> list[int]:
         shape = tuple(self.tensor(index).shape)
-        call = self.random.choice((".add_", ".sub_", ".mul_", ".div_", ".copy_", "iadd", "imul", ".maximum", ".addcmul_",
-                                   ".masked_fill_", ".lerp_", ".where"))  # fmt: skip
+        call = self.random.choice(BINARY_WRITES)
         other = self.partner(index, shape)
         if call in (".mul_", "imul", ".addcmul_") and self.largest(index) > 1e4:
             return []
@@ -339,11 +348,12 @@ class Views(Builder):
     def arithmetic(self, index: int) -> list[int]:
         shape = tuple(self.tensor(index).shape)
         no_grad = self.chance(0.08)
-        call = self.random.choice(("+", "-", "*", "*", ".sin", ".exp", ".sum", ".mean", ".pow", "cat", "stack", ".relu",
-                                   ".sigmoid", ".cumsum", "matmul", ".where", ".abs", "/"))  # fmt: skip
+        call = self.random.choice(ARITHMETIC)
         if call in ("+", "-", "*", "/"):
             other = self.partner(index, shape) if self.chance(0.7) else self.random.choice((2, 0.5, True))
-            return self.emit(call, Ref(index), other, no_grad=no_grad) if call != "/" else self.emit(call, Ref(index), 2)
+            return (
+                self.emit(call, Ref(index), other, no_grad=no_grad) if call != "/" else self.emit(call, Ref(index), 2)
+            )
         if call in ("cat", "stack"):
             return self.emit(call, [Ref(index), self.partner(index, shape)], self.axis(index), no_grad=no_grad)
         if call == "matmul":
@@ -363,7 +373,9 @@ class Views(Builder):
         tensor = self.tensor(index)
         if tensor.dim() == 0 or self.largest(index) > 1e4 or math.prod(tensor.shape) == 0:
             return []
-        other = self.data((tensor.shape[-1], 2), dtype_of(tensor), requires_grad=tensor.is_floating_point() and self.chance(0.3))
+        other = self.data(
+            (tensor.shape[-1], 2), dtype_of(tensor), requires_grad=tensor.is_floating_point() and self.chance(0.3)
+        )
         return self.emit("matmul", Ref(index), other)
 
     def grad_state(self, index: int) -> list[int]:

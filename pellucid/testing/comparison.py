@@ -289,7 +289,7 @@ def _compare_attributes(pair: _Pair, rules: _Rules) -> None:
 
 
 def _same_dtype(actual: Any, expected: Any) -> tuple[Any, Any]:
-    """Both tensors in the dtype they promote to; large unsigned types go through int64, which nothing else promotes to."""
+    """Both tensors in the dtype they promote to; large unsigned types through int64."""
     if actual.dtype == expected.dtype:
         return actual, expected
     unsigned = (pellucid.uint16, pellucid.uint32, pellucid.uint64)

@@ -15,9 +15,7 @@ DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat
 
 
 def as_array(tensor: Any) -> np.ndarray:
-    return np.asarray(
-        tensor.detach().to(getattr(pellucid if isinstance(tensor, pellucid.Tensor) else torch, "complex128"))
-    )
+    return np.asarray(tensor.detach().to((pellucid if isinstance(tensor, pellucid.Tensor) else torch).complex128))
 
 
 def pair(*shape: Any, dtype: str, **options: Any) -> tuple[Any, Any]:

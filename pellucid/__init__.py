@@ -1,0 +1,105 @@
+"""Pellucid: a deep-learning framework with PyTorch's programming model, written in Python down to the vector instructions.
+
+This file is the `torch` namespace: re-exports by name, and submodules that load on first use.
+"""
+
+# ruff: noqa: A004, F401 - PyTorch's names, some of which are also builtins; re-exports
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+from pellucid.engine.core.device import device, get_default_device, set_default_device
+from pellucid.engine.core.dtypes import (
+    bfloat16,
+    complex64,
+    complex128,
+    dtype,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from pellucid.engine.core.dtypes import bool_ as bool
+from pellucid.engine.core.dtypes import complex64 as cfloat
+from pellucid.engine.core.dtypes import complex128 as cdouble
+from pellucid.engine.core.dtypes import float16 as half
+from pellucid.engine.core.dtypes import float32 as float
+from pellucid.engine.core.dtypes import float64 as double
+from pellucid.engine.core.dtypes import int16 as short
+from pellucid.engine.core.dtypes import int32 as int
+from pellucid.engine.core.dtypes import int64 as long
+from pellucid.engine.core.meta import Size
+from pellucid.engine.core.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from pellucid.engine.core.promotion import can_cast, promote_types
+from pellucid.engine.tensor import Tensor
+from pellucid.engine.tensor.arguments import is_tensor
+from pellucid.engine.tensor.arithmetic import add, mul, multiply, neg, negative, sub, subtract
+from pellucid.engine.tensor.creation import as_tensor, empty, from_numpy, full, ones, set_default_dtype, tensor, zeros
+from pellucid.engine.tensor.layout import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    sparse_coo,
+    sparse_csr,
+    strided,
+)
+from pellucid.version import __version__
+
+inf = math.inf
+nan = math.nan
+pi = math.pi
+e = math.e
+newaxis = None
+
+# Submodules that load when they are first asked for, so that `import pellucid` stays about as quick as `import numpy`.
+_SUBMODULES = frozenset(
+    {
+        "amp", "autograd", "backends", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "hub", "jit", "linalg",
+        "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "quantization", "random", "safetensors", "serialization",
+        "special", "testing", "types", "utils", "version",
+    }
+)  # fmt: skip
+
+# Names of this namespace whose files are not needed by every program.
+_LATE = {
+    "save": "serialization", "load": "serialization", "manual_seed": "random", "seed": "random", "initial_seed": "random",
+    "get_rng_state": "random", "set_rng_state": "random", "Generator": "random", "default_generator": "random",
+    "set_printoptions": "_tensor_str",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Load a submodule or a late name on first use; an AttributeError for what Pellucid does not have."""
+    if name in _SUBMODULES:
+        return importlib.import_module(f"pellucid.{name}")
+    if name in _LATE:
+        found = getattr(importlib.import_module(f"pellucid.{_LATE[name]}"), name)
+        globals()[name] = found
+        return found
+    raise AttributeError(f"module 'pellucid' has no attribute '{name}': Pellucid does not have torch.{name}")

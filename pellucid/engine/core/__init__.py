@@ -1,0 +1,1 @@
+"""What happens when an operator is called. Reading order: ARCHITECTURE.md."""

@@ -1,0 +1,495 @@
+"""The backward engine: from the roots, nodes in reverse order of their making, gradients added up, leaves served last.
+
+One loop, no recursion: a chain of any length runs. `pdb` steps from `loss.backward()` through `run` into a gradient rule.
+"""
+
+from __future__ import annotations
+
+import heapq
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pellucid.engine.core.data import empty
+from pellucid.engine.core.dtypes import float32
+from pellucid.engine.core.graph import AccumulateGrad, Node, anomaly, gradient_edge, requires_grad, zeros
+from pellucid.engine.core.meta import Meta
+from pellucid.engine.core.modes import state
+
+Edge = tuple[Node, int]
+
+
+class _Running(threading.local):
+    """What the passes of this thread share: callbacks for the end of the outermost one."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.callbacks: list[Callable[[], None]] = []
+
+
+_running = _Running()
+
+
+def queue_callback(callback: Callable[[], None]) -> None:
+    """Call `callback` when the backward pass that is running ends."""
+    if _running.depth == 0:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    _running.callbacks.append(callback)
+
+
+def _op(name: str) -> Any:
+    from pellucid.engine.core.op import by_name  # op.py stands above this file's users
+
+    return by_name[name]
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of `tensors` to the `.grad` of the leaves they depend on (of `inputs` only, when given).
+
+    `grad_tensors` weigh the tensors, with their shapes; a scalar's weight is 1. RuntimeError for a tensor without history.
+
+    >>> import pellucid as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> torch.autograd.backward(x * x); x.grad
+    tensor(6.)
+    """
+    if grad_variables is not None:
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`.")
+        grad_tensors = grad_variables
+    if inputs is not None and not isinstance(inputs, tuple | list):
+        inputs = (inputs,)
+    if inputs is not None and len(inputs) == 0:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    roots = tuple(tensors) if isinstance(tensors, tuple | list) else (tensors,)
+    gradients = _root_gradients(roots, grad_tensors, create_graph)
+    targets = None if inputs is None else [_target_edge(each, position) for position, each in enumerate(inputs)]
+    keep = create_graph if retain_graph is None else retain_graph
+    captured = run([_root_edge(root, i) for i, root in enumerate(roots)], gradients, keep, create_graph, targets)
+    for each, gradient in zip(inputs or (), captured, strict=True):
+        if gradient is not None:
+            if each._grad_fn is not None and not each._retains:
+                _add_to_grad(each, gradient)
+            elif each._grad_fn is None:
+                _add_to_grad(each, gradient)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """The gradients of `outputs` with respect to `inputs`, as a tuple; `.grad` stays as it is.
+
+    An input that the outputs do not depend on is a RuntimeError unless `allow_unused` (None) or `materialize_grads` (zeros).
+
+    >>> import pellucid as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> torch.autograd.grad(x ** 2, x)
+    (tensor(6.),)
+    """
+    if not only_inputs:
+        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True)", FutureWarning, stacklevel=2)
+    if is_grads_batched:
+        raise NotImplementedError(
+            "autograd.grad(is_grads_batched=True) needs vmap, which Pellucid does not have yet: call grad once per row of grad_outputs."
+        )
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    roots = tuple(outputs) if isinstance(outputs, tuple | list) else (outputs,)
+    wanted = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
+    if not wanted:
+        raise ValueError("grad requires non-empty inputs.")
+    gradients = _root_gradients(roots, grad_outputs, create_graph)
+    targets = [_target_edge(each, position) for position, each in enumerate(wanted)]
+    keep = create_graph if retain_graph is None else retain_graph
+    found = run([_root_edge(root, i) for i, root in enumerate(roots)], gradients, keep, create_graph, targets)
+    if materialize_grads:
+        return tuple([zeros(x._meta) if g is None else g for x, g in zip(wanted, found, strict=True)])
+    if not allow_unused:
+        for position, gradient in enumerate(found):
+            if gradient is None:
+                raise RuntimeError(
+                    "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the"
+                    f" desired behavior. (Input {position} of shape {list(wanted[position].shape)}.)"
+                )
+    return tuple(found)
+
+
+def _root_edge(root: Any, position: int) -> Edge:
+    edge = gradient_edge(root)
+    if edge is None:
+        raise RuntimeError(
+            f"element {position} of tensors does not require grad and does not have a grad_fn: nothing that led to it requires a gradient."
+            " Was it computed under no_grad(), or detached? Do the parameters have requires_grad=True?"
+        )
+    return edge
+
+
+def _target_edge(each: Any, position: int) -> Edge:
+    if not requires_grad(each):
+        raise RuntimeError(f"One of the differentiated Tensors does not require grad (input {position} of shape {list(each.shape)})")
+    edge = gradient_edge(each)
+    assert edge is not None
+    return edge
+
+
+def _root_gradients(roots: tuple[Any, ...], given: Any, create_graph: bool) -> list[Any]:
+    if given is None:
+        weights: list[Any] = [None] * len(roots)
+    else:
+        weights = list(given) if isinstance(given, tuple | list) else [given]
+    if len(weights) != len(roots):
+        raise RuntimeError(f"got {len(roots)} tensors and {len(weights)} gradients")
+    return [_root_gradient(root, weight) for root, weight in zip(roots, weights, strict=True)]
+
+
+def _root_gradient(root: Any, weight: Any) -> Any:
+    meta: Meta = root._meta
+    if weight is None:
+        if not requires_grad(root):
+            return None
+        if meta.numel != 1:
+            raise RuntimeError(
+                f"grad can be implicitly created only for scalar outputs, not for shape {list(meta.shape)}: reduce it first, for example"
+                " with .sum() or .mean(), or pass gradient="
+            )
+        if meta.dtype.is_complex:
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {meta.dtype}")
+        return _op("full")(size=tuple(meta.shape), value=1, dtype=meta.dtype, device=meta.device)
+    if not hasattr(weight, "_meta"):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(weight).__name__}")
+    if weight._meta.shape != meta.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[0] has a shape of {weight._meta.shape} and output[0] has a shape of {meta.shape}."
+        )
+    if weight._meta.dtype.is_complex != meta.dtype.is_complex:
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype."
+            f" Mismatch in dtype: grad_output[0] has a dtype of {weight._meta.dtype} and output[0] has a dtype of {meta.dtype}."
+        )
+    return weight
+
+
+def run(
+    roots: Sequence[Edge], gradients: Sequence[Any], keep_graph: bool, create_graph: bool, targets: list[Edge] | None
+) -> list[Any]:
+    """Walk the graph from `roots`; with `targets`, return the gradients that reach them instead of filling leaves."""
+    before = state.grad_enabled
+    state.grad_enabled = create_graph
+    _running.depth += 1
+    try:
+        return _Pass(keep_graph, create_graph, targets).run(roots, gradients)
+    finally:
+        state.grad_enabled = before
+        _running.depth -= 1
+        if _running.depth == 0:
+            callbacks, _running.callbacks = _running.callbacks, []
+            for callback in callbacks:
+                callback()
+
+
+class _Pass:
+    """One walk: the gradients waiting at each node, and how many arrivals a node still waits for."""
+
+    def __init__(self, keep_graph: bool, create_graph: bool, targets: list[Edge] | None) -> None:
+        self.keep_graph = keep_graph
+        self.create_graph = create_graph
+        self.targets = targets
+        self.captured: dict[tuple[int, int], Any] = {}
+        self.wanted = {(id(node), number) for node, number in targets} if targets is not None else set()
+        self.waiting: dict[Node, list[Any]] = {}
+        self.owned: set[int] = set()  # ids of sums made here, which may be added to in place
+        self.missing: dict[Node, int] = {}
+        self.ready: list[tuple[int, int, Node]] = []
+        self.count = 0
+
+    def run(self, roots: Sequence[Edge], gradients: Sequence[Any]) -> list[Any]:
+        self._count_arrivals([node for node, _ in roots])
+        useful = self._useful([node for node, _ in roots]) if self.targets is not None else None
+        for (node, number), gradient in zip(roots, gradients, strict=True):
+            self._arrive(node, number, gradient)
+        for node in dict.fromkeys(node for node, _ in roots):
+            if self.missing[node] == 0:
+                self._push(node)
+        while self.ready:
+            node = heapq.heappop(self.ready)[2]
+            self._visit(node, useful)
+        if self.targets is None:
+            return []
+        return [self.captured.get((id(node), number)) for node, number in self.targets]
+
+    def _count_arrivals(self, roots: list[Node]) -> None:
+        missing = self.missing
+        stack = list(dict.fromkeys(roots))
+        for node in stack:
+            missing[node] = 0
+        seen = set(stack)
+        while stack:
+            for edge in stack.pop().edges:
+                if edge is None:
+                    continue
+                following = edge[0]
+                missing[following] = missing.get(following, 0) + 1
+                if following not in seen:
+                    seen.add(following)
+                    stack.append(following)
+
+    def _useful(self, roots: list[Node]) -> set[Node]:
+        """The nodes from which a target can be reached, and which therefore have to run."""
+        assert self.targets is not None
+        goals = {node for node, _ in self.targets}
+        parents: dict[Node, list[Node]] = {}
+        stack = list(dict.fromkeys(roots))
+        seen = set(stack)
+        while stack:
+            node = stack.pop()
+            for edge in node.edges:
+                if edge is not None:
+                    parents.setdefault(edge[0], []).append(node)
+                    if edge[0] not in seen:
+                        seen.add(edge[0])
+                        stack.append(edge[0])
+        useful: set[Node] = set()
+        stack = [node for goal in goals for node in parents.get(goal, ())]
+        while stack:
+            node = stack.pop()
+            if node not in useful:
+                useful.add(node)
+                stack.extend(parents.get(node, ()))
+        return useful
+
+    def _push(self, node: Node) -> None:
+        self.count += 1
+        heapq.heappush(self.ready, (-node.sequence, self.count, node))
+
+    def _arrive(self, node: Node, number: int, gradient: Any) -> None:
+        slots = self.waiting.get(node)
+        if slots is None:
+            slots = self.waiting[node] = [None] * len(node.output_metas)
+        if gradient is None:
+            return
+        gradient = fit(gradient, node.output_metas[number], node, number)
+        held = slots[number]
+        if held is None:
+            slots[number] = gradient
+        elif id(held) in self.owned and not self.create_graph:
+            held.add_(gradient)
+        else:
+            total = held + gradient
+            self.owned.add(id(total))
+            slots[number] = total
+
+    def _visit(self, node: Node, useful: set[Node] | None) -> None:
+        gradients = self.waiting.pop(node)
+        if node.tensor_hooks or node.pre_hooks:
+            gradients = _run_pre_hooks(node, gradients)
+        if node.retained:
+            _retain(node, gradients)
+        for number, gradient in enumerate(gradients):
+            if (id(node), number) in self.wanted:
+                self.captured[id(node), number] = gradient
+        if isinstance(node, AccumulateGrad):
+            if self.targets is None and gradients[0] is not None:
+                gradient = gradients.pop()
+                self.owned.discard(id(gradient))
+                accumulate(node.variable, gradient, self.create_graph)
+                _run_post_accumulate(node)
+            return
+        if useful is not None and node not in useful:
+            results: list[Any] = [None] * len(node.edges)
+        else:
+            results = self._apply(node, gradients)
+        del gradients
+        self._hand_on(node, results)
+
+    def _apply(self, node: Node, gradients: list[Any]) -> list[Any]:
+        if all(gradient is None for gradient in gradients):
+            results: list[Any] = [None] * len(node.edges)
+        else:
+            results = _applied(node, gradients)
+        if node.post_hooks:
+            results = _run_post_hooks(node, results, gradients)
+        if not self.keep_graph:
+            node.release()
+        return results
+
+    def _hand_on(self, node: Node, results: list[Any]) -> None:
+        for edge, position in zip(node.edges, range(len(results)), strict=True):
+            if edge is None:
+                continue
+            following, number = edge
+            self._arrive(following, number, results[position])
+            results[position] = None
+            self.missing[following] -= 1
+            if self.missing[following] == 0:
+                self._push(following)
+
+
+def _applied(node: Node, gradients: list[Any]) -> list[Any]:
+    if not anomaly.enabled:
+        return list(node.apply(gradients))
+    try:
+        results = list(node.apply(gradients))
+    except Exception:
+        _warn_with_trace(node)
+        raise
+    if anomaly.check_nan:
+        for position, gradient in enumerate(results):
+            if gradient is not None and _op("has_nan")(gradient):
+                _warn_with_trace(node)
+                raise RuntimeError(f"Function '{node.name()}' returned nan values in its {position}th output.")
+    return results
+
+
+def _warn_with_trace(node: Node) -> None:
+    if node.trace:
+        warnings.warn(
+            f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(node.trace)}", stacklevel=5
+        )
+
+
+def fit(gradient: Any, meta: Meta, node: Node, number: int) -> Any:
+    """The gradient with the shape, dtype and realness of the value that it belongs to."""
+    found: Meta = gradient._meta
+    if found is meta:
+        return gradient
+    if found.shape != meta.shape:
+        if not _sums_to(found.shape, meta.shape):
+            raise RuntimeError(
+                f"a gradient of shape {list(found.shape)} arrived at {node.name()} for its output {number} of shape {list(meta.shape)}:"
+                " Function returned an invalid gradient, expected a shape compatible with the forward value"
+            )
+        gradient = _op("sum_to")(gradient, shape=tuple(meta.shape))
+    if gradient._meta.dtype is not meta.dtype:
+        gradient = _op("cast")(gradient, dtype=meta.dtype)  # a complex gradient of a real value: its real part
+    return gradient
+
+
+def _sums_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    if len(target) > len(shape):
+        return False
+    return all(b in (1, a) for a, b in zip(reversed(shape), reversed(target), strict=False))
+
+
+def _run_pre_hooks(node: Node, gradients: list[Any]) -> list[Any]:
+    for number, hooks in (node.tensor_hooks or {}).items():
+        for hook in list(hooks.values()):
+            if gradients[number] is None:
+                break
+            result = hook(gradients[number])
+            if result is not None:
+                gradients[number] = _checked_hook_result(result, gradients[number])
+    for hook in list((node.pre_hooks or {}).values()):
+        result = hook(tuple(gradients))
+        if result is not None:
+            gradients = list(result) if isinstance(result, tuple | list) else [result]
+    return gradients
+
+
+def _checked_hook_result(result: Any, gradient: Any) -> Any:
+    if not hasattr(result, "_meta"):
+        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+    if result._meta.shape != gradient._meta.shape:
+        raise RuntimeError(
+            f"hook '{'unknown'}' has changed the size of value: from {list(gradient._meta.shape)} to {list(result._meta.shape)}"
+        )
+    return result
+
+
+def _retain(node: Node, gradients: list[Any]) -> None:
+    assert node.retained is not None
+    for number, reference in node.retained.items():
+        tensor = reference()
+        if tensor is not None and gradients[number] is not None:
+            if tensor._grad is None:
+                tensor._grad = _op("clone")(gradients[number])
+            else:
+                tensor._grad = tensor._grad + gradients[number]
+
+
+def _run_post_hooks(node: Node, results: list[Any], gradients: list[Any]) -> list[Any]:
+    assert node.post_hooks is not None
+    for hook in list(node.post_hooks.values()):
+        found = hook(tuple(results), tuple(gradients))
+        if found is not None:
+            results = list(found) if isinstance(found, tuple | list) else [found]
+    return results
+
+
+def _run_post_accumulate(node: AccumulateGrad) -> None:
+    if node.post_hooks:
+        for hook in list(node.post_hooks.values()):
+            hook((), (node.variable._grad,))
+    if node.variable._post_hooks:
+        for hook in list(node.variable._post_hooks.values()):
+            hook(node.variable)
+
+
+def _references(gradient: Any) -> tuple[int, int]:
+    return sys.getrefcount(gradient), sys.getrefcount(gradient._storage)
+
+
+def accumulate(variable: Any, gradient: Any, create_graph: bool) -> None:
+    """Put a gradient into a leaf's `.grad`, or add it to what is there; a gradient that nobody else holds is not copied."""
+    held = variable._grad
+    if held is None:
+        if not create_graph and _is_exclusive(gradient, variable._meta):
+            variable._grad = gradient
+        else:
+            variable._grad = _copied(gradient, variable._meta)
+    elif create_graph:
+        variable._grad = held + gradient
+    else:
+        held.add_(gradient)
+
+
+def _copied(gradient: Any, meta: Meta) -> Any:
+    if meta.is_dense and gradient._meta.strides != meta.strides:
+        return _op("clone")(gradient, strides=meta.strides)
+    return _op("clone")(gradient)
+
+
+def _add_to_grad(tensor: Any, gradient: Any) -> None:
+    tensor._grad = _copied(gradient, tensor._meta) if tensor._grad is None else tensor._grad + gradient
+
+
+def _is_exclusive(gradient: Any, meta: Meta) -> bool:
+    found: Meta = gradient._meta
+    if found.strides != meta.strides or gradient._base is not None or gradient._grad_fn is not None:
+        return False
+    tensor, storage = _references(gradient)
+    return tensor <= _ALONE[0] and storage <= _ALONE[1]
+
+
+def _alone() -> tuple[int, int]:
+    """The references that a gradient has which nobody but the engine holds (they differ between Python versions)."""
+
+    def accumulate_like(variable: Any, gradient: Any, create_graph: bool) -> tuple[int, int]:
+        def exclusive_like(gradient: Any, meta: Any) -> tuple[int, int]:
+            return _references(gradient)
+
+        return exclusive_like(gradient, variable)
+
+    gradients = [empty(Meta.of((1,), float32))]
+    gradient = gradients.pop()
+    return accumulate_like(None, gradient, False)
+
+
+_ALONE = _alone()

@@ -1,0 +1,249 @@
+"""Running an operator: look up the plan of these metas, call its kernel, wrap the result, record it for backward.
+
+Everything slow (promotion, validation, broadcasting, choice of kernel, error texts) happens once, when a plan is made (plan.py).
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from pellucid.engine.core import graph
+from pellucid.engine.core.data import INFERENCE, TensorData, allocate, make, view_of, wrap
+from pellucid.engine.core.device import META
+from pellucid.engine.core.meta import Meta, has_overlap
+from pellucid.engine.core.modes import run_below, state
+from pellucid.engine.core.plan import Plan, make_plan
+from pellucid.engine.core.promotion import can_cast, title
+from pellucid.engine.core.storage import Storage
+
+_PLAN_LIMIT = 8192
+_BY_VALUE_AND_TYPE = (int, float, bool)
+
+
+class InPlace:
+    """Says that a result goes into `target`, with its gradient history: `x.add_(y)` is `add(x, y, out=InPlace(x))`."""
+
+    __slots__ = ("target",)
+
+    def __init__(self, target: Any) -> None:
+        self.target = target
+
+
+def plan_of(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Plan:
+    """The plan for these operands' metas and these settings, made on first use."""
+    parts: list[Any] = [x._meta if isinstance(x, TensorData) else x.__class__ for x in operands]
+    if settings:
+        pointwise = op.kind == "pointwise"
+        for name, value in settings.items():
+            kind = value.__class__
+            parts.append(name)
+            if kind in _BY_VALUE_AND_TYPE:  # 1, 1.0 and True are equal keys; a pointwise setting is only data
+                parts.append(kind)
+                if not pointwise:
+                    parts.append(value)
+            else:
+                parts.append(value)
+    key = tuple(parts)
+    plan = op.plans.get(key)
+    if plan is None:
+        plan = make_plan(op, operands, settings)
+        if len(op.plans) >= _PLAN_LIMIT:
+            op.plans.clear()
+        op.plans[key] = plan
+    return plan
+
+
+def forget_plans(ops: Any) -> None:
+    """Drop the plans of these operators, after something that plans depend on (the default dtype, the kernels) has changed."""
+    for each in ops:
+        each.plans.clear()
+
+
+def run(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    """The operator's result as a new tensor (or a tuple of them)."""
+    if state.stack:
+        return run_below(op, operands, settings, run)
+    plan = plan_of(op, operands, settings)
+    if plan.views is not None:
+        return _run_view(op, plan, operands, settings)
+    result = plan.kernel([x._array if isinstance(x, TensorData) else x for x in operands], settings)
+    if plan.single:
+        out: Any = wrap(result, plan.metas[0])
+    else:
+        out = tuple([wrap(array, meta) for array, meta in zip(result, plan.metas, strict=True)])
+    if state.grad_enabled and plan.differentiable:
+        for x in operands:
+            if isinstance(x, TensorData) and (x._needs_grad or (x._base is not None and graph.is_rebased(x))):
+                graph.record(op, plan, operands, settings, out)
+                break
+    return out
+
+
+def _run_view(op: Any, plan: Plan, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    source = operands[0]
+    assert plan.views is not None
+    made = []
+    for meta, offset in zip(plan.metas, plan.views, strict=True):
+        made.append(_view(source, meta, source._offset + offset))
+    many = op.kind == "views"
+    out: Any = tuple(made) if many else made[0]
+    recorded = state.grad_enabled and plan.differentiable and graph.requires_grad(source)
+    if recorded:
+        graph.record(op, plan, operands, settings, out)
+    for each in made:
+        if not state.grad_enabled:
+            each._origin = "inference" if state.inference else "no_grad"
+        elif many:
+            each._origin = "multi"
+        elif source._origin is not None:
+            each._origin = source._origin
+    return out
+
+
+def _view(source: Any, meta: Meta, offset: int) -> Any:
+    out = make(view_of(source._storage, meta, offset), meta, source._storage, offset, source._counter)
+    if source._counter is not INFERENCE:
+        out._base = source if source._base is None else source._base
+        out._view_version = source._counter.count
+    return out
+
+
+def run_in_place(op: Any, target: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    """Write the operator's result into `target`, advance its version, and make its history end in this operator."""
+    if state.stack:
+        return run_below(op, operands, settings, lambda op_, operands_, settings_: run_in_place(op_, target, operands_, settings_))
+    plan = plan_of(op, operands, settings)
+    meta = target._meta
+    result_meta = plan.metas[0]
+    if result_meta.shape != meta.shape:
+        raise RuntimeError(
+            f"output with shape {list(meta.shape)} doesn't match the broadcast shape {list(result_meta.shape)} ({op.name}_ cannot"
+            f" enlarge the tensor it writes to; use the version without the underscore, torch.{op.name})"
+        )
+    if not can_cast(result_meta.dtype, meta.dtype):
+        raise RuntimeError(
+            f"result type {title(result_meta.dtype)} can't be cast to the desired output type {title(meta.dtype)}"
+            f" ({op.name}_ writes into a {meta.dtype} tensor; convert it first, or use torch.{op.name})"
+        )
+    recorded = state.grad_enabled and any(isinstance(x, TensorData) and graph.requires_grad(x) for x in operands)
+    graph.check_in_place(target, op.name, recorded)
+    check_writable(op.name, target, operands)
+    node = graph.prepare_in_place(op, plan, operands, settings, target) if recorded else None
+    if meta.device is not META:
+        result = plan.kernel([x._array if isinstance(x, TensorData) else x for x in operands], settings)
+        with np.errstate(all="ignore"):
+            np.copyto(target._array, result, casting="unsafe")
+    wrote(target, op.name)
+    if node is not None:
+        graph.finish_in_place(target, node)
+    return target
+
+
+def check_writable(name: str, target: Any, operands: tuple[Any, ...]) -> None:
+    """RuntimeError when elements of `target` share memory with each other, or partly with an operand."""
+    if target._array is not None and not target._array.flags.writeable and target._meta.numel:
+        raise RuntimeError(
+            f"{name}_: this tensor views memory that may not be written (a read-only NumPy array or file); clone() it first."
+        )
+    if has_overlap(target._meta):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location."
+            f" Please clone() the tensor before performing the operation. ({name}_ on strides {target._meta.strides})"
+        )
+    for x in operands:
+        if isinstance(x, TensorData) and x._storage is target._storage and x is not target:
+            if x._meta.is_dense and target._meta.is_dense and _partly(x, target):
+                raise RuntimeError(
+                    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory"
+                    f" location. Please clone() the tensor before performing the operation. ({name}_)"
+                )
+
+
+def _partly(a: Any, b: Any) -> bool:
+    if a._offset == b._offset and a._meta.numel == b._meta.numel:
+        return a._meta.strides != b._meta.strides and a._meta.shape == b._meta.shape and a._meta.numel > 1
+    a_end, b_end = a._offset + a._meta.numel, b._offset + b._meta.numel
+    return a._offset < b_end and b._offset < a_end
+
+
+def wrote(target: Any, name: str) -> None:
+    """Advance the version of a tensor that was just written, and remember by whom and where."""
+    counter = target._counter
+    if counter is not INFERENCE:
+        counter.count += 1
+        counter.writer = (name, graph.here())
+
+
+def run_out(op: Any, out: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    """Write the operator's result(s) into the given tensor(s), resized where their shape differs."""
+    if state.stack:
+        return run_below(op, operands, settings, lambda op_, operands_, settings_: run_out(op_, out, operands_, settings_))
+    targets = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    for each in targets:
+        if not isinstance(each, TensorData):
+            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(each).__name__}")
+    if state.grad_enabled and any(isinstance(x, TensorData) and graph.requires_grad(x) for x in (*operands, *targets)):
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments"
+            " requires grad. Leave out= away, or call it under torch.no_grad()."
+        )
+    plan = plan_of(op, operands, settings)
+    for target, meta in zip(targets, plan.metas, strict=True):
+        _check_out(op, target, meta)
+    results: Any = plan.kernel([x._array if isinstance(x, TensorData) else x for x in operands], settings)
+    results = (results,) if plan.single else results
+    for target, meta, result in zip(targets, plan.metas, results, strict=True):
+        if target._meta.shape != meta.shape:
+            resize_out(target, meta)
+        if target._meta.device is not META:
+            check_writable(op.name, target, ())
+            with np.errstate(all="ignore"):
+                np.copyto(target._array, result, casting="unsafe")
+        wrote(target, op.name)
+    return out
+
+
+def _check_out(op: Any, target: Any, meta: Meta) -> None:
+    if target._meta.device is not meta.device:
+        raise RuntimeError(f"Expected out tensor to have device {meta.device}, but got {target._meta.device} instead ({op.name})")
+    if op.kind == "general" and meta.dtype is not target._meta.dtype:
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {meta.dtype}, but got {target._meta.dtype} instead ({op.name}(out=...))"
+        )
+    if not can_cast(meta.dtype, target._meta.dtype):
+        raise RuntimeError(f"result type {title(meta.dtype)} can't be cast to the desired output type {title(target._meta.dtype)}")
+
+
+def resize_out(target: Any, meta: Meta) -> None:
+    """Give an `out=` tensor the shape of the result; a warning when it had elements of another shape."""
+    if target._meta.numel:
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape {list(target._meta.shape)}, which does not match the"
+            f" required output shape {list(meta.shape)}. This behavior is deprecated, and in a future PyTorch release outputs will not"
+            " be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero"
+            " elements with t.resize_(0).",
+            UserWarning,
+            stacklevel=4,
+        )
+    resize(target, meta.shape, meta.strides)
+
+
+def resize(target: Any, shape: Any, strides: Any = None) -> None:
+    """Give a tensor another shape in its own storage, which grows when it must; new elements are zero."""
+    meta = Meta.of(tuple(shape), target._meta.dtype, target._meta.device, strides)
+    if meta.device is META:
+        target._meta = meta
+        return
+    last = sum((size - 1) * stride for size, stride in zip(meta.shape, meta.strides, strict=True)) if meta.numel else -1
+    needed = (target._offset + last + 1) * meta.dtype.itemsize
+    storage: Storage = target._storage
+    if needed > storage.nbytes:
+        storage.resize(needed)
+    target._meta = meta
+    target._array = view_of(storage, meta, target._offset)
+
+
+__all__ = ["InPlace", "allocate", "check_writable", "forget_plans", "plan_of", "resize", "run", "run_in_place", "run_out", "wrote"]

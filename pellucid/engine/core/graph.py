@@ -1,0 +1,578 @@
+"""The graph that `backward` walks: nodes, saved tensors, and how operators and in-place writes extend it."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import traceback
+import weakref
+from typing import Any
+
+from pellucid.engine.core.data import INFERENCE, TensorData, make, shallow
+from pellucid.engine.core.errors import PACKAGE
+from pellucid.engine.core.meta import Meta
+from pellucid.engine.core.modes import enable_grad, state
+from pellucid.engine.core.promotion import title
+
+_sequence = itertools.count()
+RELEASED: Any = object()  # stands in a node's `saved` after its tensors were freed
+
+
+class Anomaly:
+    """Anomaly detection: `enabled` keeps each node's forward traceback, `check_nan` stops at a gradient with a NaN."""
+
+    enabled = False
+    check_nan = True
+
+
+anomaly = Anomaly()
+
+
+def here() -> tuple[Any, int] | None:
+    """Code and line number of the innermost frame outside the package."""
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return frame.f_code, frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+def line_text(where: tuple[Any, int] | None) -> str:
+    """`file:line` of what `here` found."""
+    return f"{where[0].co_filename}:{where[1]}" if where is not None else "an unknown line"
+
+
+class Node:
+    """A step of the backward pass: takes the gradients of its forward outputs, gives those of its inputs (`edges`)."""
+
+    __slots__ = (
+        "__dict__", "__weakref__", "edges", "line", "output_metas", "post_hooks", "pre_hooks", "retained", "sequence", "tensor_hooks", "trace",
+    )  # fmt: skip
+
+    edges: tuple[tuple[Node, int] | None, ...]
+    output_metas: tuple[Meta, ...]
+
+    def __init__(self, edges: tuple[Any, ...], output_metas: tuple[Meta, ...]) -> None:
+        self.edges = edges
+        self.output_metas = output_metas
+        self.sequence = next(_sequence)
+        self.pre_hooks: dict[int, Any] | None = None
+        self.post_hooks: dict[int, Any] | None = None
+        self.tensor_hooks: dict[int, dict[int, Any]] | None = None
+        self.retained: dict[int, Any] | None = None
+        self.line = here()
+        self.trace: list[str] | None = traceback.format_stack(sys._getframe(1)) if anomaly.enabled else None
+
+    def apply(self, gradients: list[Any]) -> Any:
+        """The gradients of the inputs, one per edge, None where there is none."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Let go of saved tensors."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} object at {id(self):#x}>"
+
+    def name(self) -> str:
+        """The node's name, such as `MulBackward0`."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The nodes that receive this node's gradients, with the number of the output that each gradient is of."""
+        return tuple([(None, 0) if edge is None else edge for edge in self.edges])
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """A dictionary for the user's notes on this node."""
+        return self.__dict__.setdefault("_metadata", {})
+
+    def _sequence_nr(self) -> int:
+        return self.sequence
+
+    def register_hook(self, hook: Any) -> RemovableHandle:
+        """Call `hook(grad_inputs, grad_outputs)` after the node has run; what it returns replaces the grad_inputs."""
+        if self.post_hooks is None:
+            self.post_hooks = {}
+        return RemovableHandle(self.post_hooks, hook)
+
+    def register_prehook(self, hook: Any) -> RemovableHandle:
+        """Call `hook(grad_outputs)` before the node runs; what it returns replaces them."""
+        if self.pre_hooks is None:
+            self.pre_hooks = {}
+        return RemovableHandle(self.pre_hooks, hook)
+
+
+class RemovableHandle:
+    """Removes a hook: `handle.remove()`, or leaving a `with` block."""
+
+    _ids = itertools.count()
+
+    def __init__(self, hooks: dict[int, Any], hook: Any = None) -> None:
+        self.id = next(RemovableHandle._ids)
+        self._hooks = weakref.ref(hooks) if type(hooks) is not dict else (lambda: hooks)
+        if hook is not None:
+            hooks[self.id] = hook
+
+    def remove(self) -> None:
+        """Take the hook away; a second call does nothing."""
+        hooks = self._hooks()
+        if hooks is not None:
+            hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+class AccumulateGrad(Node):
+    """Adds the gradient that arrives to a leaf's `.grad`."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: Any) -> None:
+        super().__init__((), (variable._meta,))
+        self.variable = variable
+        self.sequence = 1 << 62  # leaves are served first
+        self.line = None
+
+    def apply(self, gradients: list[Any]) -> Any:
+        raise AssertionError("the engine accumulates into leaves itself")
+
+
+class SavedTensor:
+    """A tensor kept for backward, with the version it had; with saved-tensor hooks, what `pack` made of it."""
+
+    __slots__ = ("is_output", "number", "packed", "tensor", "unpack", "version")
+
+    def __init__(self, tensor: Any, is_output: bool = False, number: int = 0) -> None:
+        if tensor._counter is INFERENCE:
+            raise RuntimeError(
+                "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor"
+                " and use it in autograd."
+            )
+        self.is_output = is_output
+        self.number = number
+        self.version = tensor._counter.count
+        self.unpack: Any = None
+        if state.saved_hooks:
+            pack, self.unpack = state.saved_hooks[-1]
+            self.packed = _pack(pack, shallow(tensor) if is_output else tensor)
+            self.tensor = None
+        else:
+            if state.saved_hooks_forbidden is not None:
+                raise RuntimeError(state.saved_hooks_forbidden)
+            self.tensor = shallow(tensor) if is_output else tensor  # an output would hold the node that holds it
+
+    def get(self, node: Any) -> Any:
+        """The tensor as it was saved; RuntimeError when it has been written since."""
+        if self.unpack is not None:
+            return self._unpacked(node)
+        tensor = self.tensor
+        if tensor._counter.count != self.version:
+            raise RuntimeError(_modified_message(self, node))
+        if self.is_output:
+            tensor = shallow(tensor)
+            _set_history(tensor, node, self.number)
+        return tensor
+
+    def _unpacked(self, node: Any) -> Any:
+        with enable_grad():
+            tensor = self.unpack(self.packed)
+        if not isinstance(tensor, TensorData):
+            raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type " + type(tensor).__name__)
+        if self.is_output and node is not None:
+            tensor = shallow(tensor)
+            _set_history(tensor, node, self.number)
+        return tensor
+
+
+def _pack(pack: Any, tensor: Any) -> Any:
+    before = tensor._counter.count
+    state.saved_hooks, outer = [], state.saved_hooks
+    grad_enabled, state.grad_enabled = state.grad_enabled, False
+    try:
+        packed = pack(tensor)
+    finally:
+        state.saved_hooks = outer
+        state.grad_enabled = grad_enabled
+    if tensor._counter.count != before:
+        raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be modified"
+                           " by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform"
+                           " in-place operations on the input to a pack hook.")  # fmt: skip
+    return packed
+
+
+def _modified_message(saved: SavedTensor, node: Any) -> str:
+    tensor = saved.tensor
+    writer = tensor._counter.writer
+    kind = f"torch.{title(tensor._meta.dtype)}Tensor {list(tensor._meta.shape)}"
+    whose = f", which is output {tensor._output_nr} of {tensor._grad_fn.name()}," if tensor._grad_fn is not None else ","
+    if saved.is_output:
+        whose = f", which is output {saved.number} of {node.name()},"
+    by = f"written in place by {writer[0]} at {line_text(writer[1])}" if writer else "written in place"
+    return (
+        "one of the variables needed for gradient computation has been modified by an inplace operation:"
+        f" [{kind}]{whose} is at version {tensor._counter.count}; expected version {saved.version} instead."
+        f" It was saved for {node.name()} at {line_text(node.line)} and then {by}."
+        " Hint: use the operator without the trailing underscore there, or write into a clone()."
+    )
+
+
+def _set_history(tensor: Any, node: Any, number: int) -> None:
+    tensor._grad_fn = node
+    tensor._output_nr = number
+    tensor._needs_grad = True
+
+
+class Recipe:
+    """For one pattern of inputs that need a gradient: the rules to run and what they have saved."""
+
+    __slots__ = ("edge_operands", "rules", "saved_inputs", "saved_outputs")
+
+    def __init__(self, op: Any, needed: tuple[bool, ...], is_tensor: tuple[bool, ...]) -> None:
+        count = len(needed)
+        last = len(op.operands) - 1 if op.variadic else count  # from here on, one name stands for all
+
+        def covered(index: int) -> range:
+            return range(index, count) if index == last else range(index, min(index + 1, count))
+
+        self.edge_operands = tuple([i for i in range(count) if is_tensor[i]])
+        self.rules = [r for r in op.rules if any(needed[i] for index in r.inputs for i in covered(index))]
+        named = {(kind, index) for rule in self.rules for _, kind, index in rule.parameters}
+        inputs = {i for kind, index in named if kind == "input" for i in covered(index)}
+        self.saved_inputs = tuple(sorted(i for i in inputs if is_tensor[i]))
+        self.saved_outputs = tuple(sorted(index for kind, index in named if kind == "output"))
+
+
+class OpNode(Node):
+    """The node of an operator's call: unpacks what its rules name and runs them."""
+
+    __slots__ = ("numbers", "op", "operand_metas", "outputs", "plan", "recipe", "saved", "settings")
+
+    def __init__(self, op: Any, plan: Any, recipe: Recipe, operands: tuple[Any, ...], settings: dict[str, Any]) -> None:
+        edges = tuple([gradient_edge(operands[i]) for i in recipe.edge_operands])
+        super().__init__(edges, plan.metas)
+        self.op = op
+        self.plan = plan
+        self.recipe = recipe
+        self.settings = settings
+        self.numbers = tuple([None if isinstance(x, TensorData) else x for x in operands])
+        self.saved: Any = None
+
+    def save(self, operands: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+        """Keep the inputs and outputs that the rules name."""
+        self.saved = {("input", i): SavedTensor(operands[i]) for i in self.recipe.saved_inputs}
+        self.save_outputs(outputs)
+
+    def save_outputs(self, outputs: tuple[Any, ...]) -> None:
+        """Keep the outputs that the rules name."""
+        for i in self.recipe.saved_outputs:
+            self.saved["output", i] = SavedTensor(outputs[i], is_output=True, number=i)
+
+    def release(self) -> None:
+        if self.saved:
+            self.saved = RELEASED
+
+    def apply(self, gradients: list[Any]) -> list[Any]:
+        if self.saved is RELEASED:
+            raise RuntimeError(
+                "Trying to backward through the graph a second time (or directly access saved tensors after they have already been"
+                f" freed): {self.name()} of {line_text(self.line)} has let go of its saved tensors. Saved intermediate values of the"
+                " graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward"
+                " through the graph a second time or if you need to access saved tensors after calling backward."
+            )
+        if not self.op.rules:
+            raise RuntimeError(f"derivative for {self.op.name} is not implemented")
+        by_operand: dict[int, Any] = {}
+        for rule in self.recipe.rules:
+            found = rule.function(**self._arguments(rule, gradients))
+            if len(rule.inputs) == 1:
+                found = (found,)
+            for index, gradient in zip(rule.inputs, found, strict=True):
+                if self._is_variadic(index):
+                    by_operand.update(enumerate(gradient, start=index))
+                else:
+                    by_operand[index] = gradient
+        edges = zip(self.recipe.edge_operands, self.edges, strict=True)
+        return [None if edge is None else by_operand.get(operand) for operand, edge in edges]
+
+    def _is_variadic(self, index: int) -> bool:
+        return self.op.variadic and index == len(self.op.operands) - 1
+
+    def _arguments(self, rule: Any, gradients: list[Any]) -> dict[str, Any]:
+        arguments: dict[str, Any] = {}
+        for name, kind, index in rule.parameters:
+            if kind == "cotangent":
+                gradient = gradients[index]
+                arguments[name] = zeros(self.output_metas[index]) if gradient is None else gradient
+            elif kind == "cotangents":
+                arguments[name] = tuple(gradients)
+            elif kind == "input":
+                arguments[name] = self._inputs(index)
+            elif kind == "meta":
+                metas = self.plan.operand_metas
+                arguments[name] = metas[index:] if self._is_variadic(index) else metas[index] if index < len(metas) else None
+            elif kind == "output":
+                arguments[name] = self.saved["output", index].get(self)
+            elif kind == "setting":
+                arguments[name] = self.settings[name]
+            else:
+                arguments[name] = self._needs()
+        if rule.open:
+            arguments.update((name, value) for name, value in self.settings.items() if name not in arguments)
+        return arguments
+
+    def _inputs(self, index: int) -> Any:
+        if self._is_variadic(index):
+            return tuple([self._input(i) for i in range(index, len(self.numbers))])
+        return self._input(index) if index < len(self.numbers) else None
+
+    def _input(self, index: int) -> Any:
+        saved = self.saved.get(("input", index))
+        return saved.get(self) if saved is not None else self.numbers[index]
+
+    def _needs(self) -> tuple[bool, ...]:
+        wanted = {operand for operand, edge in zip(self.recipe.edge_operands, self.edges, strict=True) if edge is not None}
+        return tuple([i in wanted for i in range(len(self.numbers))])
+
+
+def zeros(meta: Meta) -> Any:
+    """A tensor of zeros with the shape and dtype of `meta`."""
+    return _named("full")(size=tuple(meta.shape), value=0, dtype=meta.dtype, device=meta.device)
+
+
+def _named(name: str) -> Any:
+    from pellucid.engine.core.op import by_name  # op.py imports this file's users
+
+    return by_name[name]
+
+
+_node_types: dict[str, type[OpNode]] = {}
+
+
+def node_type(name: str) -> type[OpNode]:
+    """The class of operator nodes called `name`; PyTorch's programs look at `type(grad_fn).__name__`."""
+    found = _node_types.get(name)
+    if found is None:
+        found = _node_types[name] = type(name, (OpNode,), {"__slots__": ()})
+    return found
+
+
+def is_rebased(tensor: Any) -> bool:
+    """Whether a view's base got a gradient history by a write after the view was made."""
+    return tensor._base is not None and tensor._base._needs_grad and tensor._view_version != tensor._counter.count
+
+
+def requires_grad(tensor: Any) -> bool:
+    """Whether operators on this tensor are recorded."""
+    return tensor._needs_grad or (tensor._base is not None and is_rebased(tensor))
+
+
+def grad_fn_of(tensor: Any) -> Any:
+    """The node that made the tensor (None for a leaf); for a view whose base was written, a node that reads the new base."""
+    if tensor._base is not None and is_rebased(tensor):
+        base = tensor._base
+        with enable_grad():
+            replay = _named("as_strided")(
+                base,
+                size=tuple(tensor._meta.shape),
+                stride=tensor._meta.strides,
+                storage_offset=tensor._offset - base._offset,
+            )
+        _set_history(tensor, replay._grad_fn, 0)
+        tensor._view_version = tensor._counter.count
+    return tensor._grad_fn
+
+
+def accumulator_of(leaf: Any) -> AccumulateGrad:
+    """The node that adds to the leaf's `.grad`; one per leaf as long as a graph holds it."""
+    found = leaf._accumulator() if leaf._accumulator is not None else None
+    if found is None:
+        found = AccumulateGrad(leaf)
+        leaf._accumulator = weakref.ref(found)
+    return found
+
+
+def gradient_edge(tensor: Any) -> tuple[Node, int] | None:
+    """Where the tensor's gradient goes: its node and output number, its leaf's accumulator, or nowhere."""
+    node = grad_fn_of(tensor)
+    if node is not None:
+        return node, tensor._output_nr
+    if tensor._needs_grad:
+        return accumulator_of(tensor), 0
+    return None
+
+
+def _recipe(op: Any, plan: Any, operands: tuple[Any, ...]) -> Recipe:
+    needed = tuple([isinstance(x, TensorData) and requires_grad(x) for x in operands])
+    recipe = plan.recipes.get(needed)
+    if recipe is None:
+        is_tensor = tuple([isinstance(x, TensorData) for x in operands])
+        recipe = plan.recipes[needed] = Recipe(op, needed, is_tensor)
+    return recipe
+
+
+def record(op: Any, plan: Any, operands: tuple[Any, ...], settings: dict[str, Any], out: Any) -> None:
+    """Make the operator's node and hang its outputs on it."""
+    recipe = _recipe(op, plan, operands)
+    node = node_type(op.grad_name)(op, plan, recipe, operands, settings)
+    outputs = out if out.__class__ is tuple else (out,)
+    node.save(operands, outputs)
+    for number, each in enumerate(outputs):
+        if each._meta.dtype.category >= 2:
+            _set_history(each, node, number)
+
+
+def check_in_place(target: Any, name: str, recorded: bool) -> None:
+    """RuntimeError where writing into `target` would break its gradient history."""
+    if target._counter is INFERENCE and not state.inference:
+        raise RuntimeError(
+            f"Inplace update to inference tensor outside InferenceMode is not allowed. ({name}_) You can make a clone to get a normal"
+            " tensor before doing inplace update."
+        )
+    if not state.grad_enabled or not (recorded or requires_grad(target)):
+        return
+    if target._base is not None:
+        _check_view_write(target, name)
+    elif target._needs_grad and target._grad_fn is None:
+        raise RuntimeError(
+            f"a leaf Variable that requires grad is being used in an in-place operation. ({name}_ at {line_text(here())}:"
+            " do it under torch.no_grad(), or on a clone().)"
+        )
+
+
+def _check_view_write(target: Any, name: str) -> None:
+    base = target._base
+    if base._needs_grad and grad_fn_of(base) is None:
+        raise RuntimeError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation."
+            f" ({name}_ at {line_text(here())}: do it under torch.no_grad(), or on a clone() of the leaf.)"
+        )
+    node = grad_fn_of(target)
+    which = f"Output {target._output_nr} of {node.name()}" if node is not None else "A view"
+    if target._origin == "multi":
+        raise RuntimeError(
+            f"{which} is a view and is being modified inplace. This view is the output of a function that returns multiple views. Such"
+            f" functions do not allow the output views to be modified inplace. You should replace the inplace operation by an"
+            f" out-of-place one. ({name}_)"
+        )
+    if target._origin == "no_grad":
+        raise RuntimeError(
+            f"{which} is a view and is being modified inplace. This view was created in no_grad mode and is being modified inplace with"
+            f" grad mode enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by"
+            f" moving both the view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or"
+            f" both outside (if you want the inplace to be tracked). ({name}_)"
+        )
+    if target._origin == "custom":
+        raise RuntimeError(
+            f"{which} is a view and is being modified inplace. This view was created inside a custom Function (or because an input was"
+            f" returned as-is) and the autograd logic to handle view+inplace would override the custom backward associated with the custom"
+            f" Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom"
+            f" Function. ({name}_)"
+        )
+
+
+def prepare_in_place(op: Any, plan: Any, operands: tuple[Any, ...], settings: dict[str, Any], target: Any) -> OpNode:
+    """The node of an in-place call, before the write: an input that is about to be overwritten is saved as a copy."""
+    recipe = _recipe(op, plan, operands)
+    node = node_type(op.grad_name)(op, plan, recipe, operands, settings)
+    kept = list(operands)
+    for i in recipe.saved_inputs:
+        if i == 0:
+            kept[i] = _copy_with_history(operands[i])
+    node.saved = {("input", i): SavedTensor(kept[i]) for i in recipe.saved_inputs}
+    return node
+
+
+def _copy_with_history(tensor: Any) -> Any:
+    """A copy of the data that stands at the same place in the graph as `tensor`."""
+    state.grad_enabled = False
+    try:
+        copy = _named("clone")(tensor)
+    finally:
+        state.grad_enabled = True
+    edge = gradient_edge(tensor)
+    if edge is not None:
+        _set_history(copy, *edge)
+    return copy
+
+
+def finish_in_place(target: Any, node: OpNode) -> None:
+    """After the write: save the outputs that the rules name, and make the target's history end in the node."""
+    if node.recipe.saved_outputs:
+        node.save_outputs((target,))
+    rebase_history(target, node)
+
+
+def rebase_history(target: Any, node: Node) -> None:
+    """Make `node` (whose edge 0 is the target's old history) the target's history; through its base if it is a view."""
+    if target._base is None:
+        _move_retained(target, node)
+        _set_history(target, node, 0)
+        return
+    base = target._base
+    copy = CopySlices(base, target, node)
+    _move_retained(base, copy)
+    _set_history(base, copy, 0)
+    target._view_version = -1
+    grad_fn_of(target)
+
+
+def _move_retained(tensor: Any, node: Node) -> None:
+    if tensor._retains and tensor._grad_fn is not None and tensor._grad_fn.retained:
+        reference = tensor._grad_fn.retained.pop(tensor._output_nr, None)
+        if reference is not None:
+            node.retained = {0: reference}
+
+
+class CopySlices(Node):
+    """The history of a base after a write into one of its views: the view's part goes through the writer's node."""
+
+    __slots__ = ("base_meta", "function", "offset", "view_meta")
+
+    def __init__(self, base: Any, view: Any, function: Node) -> None:
+        super().__init__((gradient_edge(base), *function.edges[1:]), (base._meta,))
+        self.base_meta = base._meta
+        self.view_meta = view._meta
+        self.offset = view._offset - base._offset
+        self.function: Any = function
+
+    def release(self) -> None:
+        if self.function is not None:
+            self.function.release()
+
+    def apply(self, gradients: list[Any]) -> list[Any]:
+        gradient = gradients[0]
+        if gradient is None:
+            return [None] * len(self.edges)
+        part = {
+            "size": tuple(self.view_meta.shape),
+            "stride": self.view_meta.strides,
+            "storage_offset": self.offset,
+        }
+        layout = {"base_size": tuple(self.base_meta.shape), "base_stride": self.base_meta.strides}
+        slice_gradient = _named("strided_part")(gradient, **layout, **part)
+        found = self.function.apply([slice_gradient])
+        results = list(found)
+        if self.edges[0] is not None:
+            inner = found[0] if found[0] is not None else zeros(self.view_meta)
+            results[0] = _named("strided_replace")(gradient, inner, **layout, **part)
+        return [gradient if edge is not None else None for gradient, edge in zip(results, self.edges, strict=True)]
+
+
+def detached(tensor: Any) -> Any:
+    """A tensor over the same data, cut from the graph; writes to either count for both."""
+    out = shallow(tensor)
+    if state.inference:
+        out._counter = tensor._counter
+    return out
+
+
+__all__ = [
+    "AccumulateGrad", "CopySlices", "Node", "OpNode", "RemovableHandle", "SavedTensor", "anomaly", "check_in_place", "detached",
+    "finish_in_place", "grad_fn_of", "gradient_edge", "make", "prepare_in_place", "rebase_history", "record", "requires_grad",
+]  # fmt: skip

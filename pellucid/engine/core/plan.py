@@ -1,0 +1,214 @@
+"""Plans: what is decided once for an operator, its operands' metas and its settings — result metas, casts, and the kernel to call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pellucid.engine.core import dtypes
+from pellucid.engine.core.data import TensorData, allocate
+from pellucid.engine.core.device import CPU, META, device
+from pellucid.engine.core.dtypes import HALF, dtype
+from pellucid.engine.core.meta import Meta, broadcast_shapes, pointwise_strides
+from pellucid.engine.core.promotion import common_type, title
+
+Kernel = Callable[[list[Any], dict[str, Any]], Any]
+
+
+class Plan:
+    """A prepared call: `kernel(arrays, settings)` gives the array(s) of `metas`; for views, `views` has the offsets instead."""
+
+    __slots__ = ("differentiable", "kernel", "metas", "operand_metas", "recipes", "single", "views")
+
+    def __init__(self, op: Any, operand_metas: tuple[Any, ...], metas: tuple[Meta, ...], kernel: Any, views: Any = None) -> None:
+        self.operand_metas = operand_metas
+        self.metas = metas
+        self.kernel: Kernel = kernel
+        self.views: list[int] | None = views
+        self.single = op.kind in ("pointwise", "view") or (op.kind == "general" and len(op.outputs) == 1)
+        self.differentiable = not op.zero_gradient and any(meta.dtype.category >= 2 for meta in metas)
+        self.recipes: dict[Any, Any] = {}
+
+
+def make_plan(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Plan:
+    """Validate the operands and decide how the operator runs on them; its errors are the user's."""
+    metas = tuple([x._meta if isinstance(x, TensorData) else x for x in operands])
+    where = _device_of(op, metas)
+    if op.kind == "pointwise":
+        return _plan_pointwise(op, metas, where, settings)
+    if op.kind in ("view", "views"):
+        return _plan_view(op, metas, settings)
+    return _plan_general(op, metas, where, settings)
+
+
+def _device_of(op: Any, metas: tuple[Any, ...]) -> device:
+    known = [meta for meta in metas if isinstance(meta, Meta)]
+    where = META if any(meta.device is META for meta in known) else CPU
+    for meta in known:
+        if meta.device is not where and meta.ndim:  # a zero-dim CPU tensor goes with any device
+            raise RuntimeError(
+                f"Tensor on device {meta.device} is not on the expected device {where}! {op.name} got {_describe(metas)}:"
+                f" move one of them, for example with .to('{where}')."
+            )
+    return where
+
+
+def _describe(metas: tuple[Any, ...]) -> str:
+    return ", ".join([f"{list(m.shape)} on {m.device}" if isinstance(m, Meta) else repr(m) for m in metas])
+
+
+_ACCEPTS: dict[str, Callable[[dtype], bool]] = {
+    "integral": lambda kind: kind.category <= 1,
+    "real": lambda kind: kind.category != 3,
+    "floating": lambda kind: kind.category >= 2,
+    "number": lambda kind: kind is not dtypes.bool_,
+    "real number": lambda kind: kind.category in (1, 2),
+    "real floating": lambda kind: kind.category == 2,
+}
+
+
+def _plan_pointwise(op: Any, metas: tuple[Any, ...], where: device, settings: dict[str, Any]) -> Plan:
+    known = [meta for meta in metas if isinstance(meta, Meta)]
+    deciding = [m for name, m in zip(op.operands, metas, strict=False) if op.promote is None or name in op.promote]
+    common = common_type([m if isinstance(m, Meta) else number_type(type(m)) for m in deciding])
+    if op.accepts is not None and not _ACCEPTS[op.accepts](common):
+        raise NotImplementedError(f"\"{op.name}_cpu\" not implemented for '{title(common)}' (operands: {_describe(metas)})")
+    result = _result_type(op.result, common)
+    if op.result in ("float", "float_real") and common.category < 2:
+        common = dtypes.get_default_dtype()
+    shape = broadcast_shapes(*[meta.shape for meta in known])
+    meta = Meta.of(shape, result, where, pointwise_strides(shape, known))
+    if where is META:
+        return Plan(op, metas, (meta,), _no_data)
+    compute = dtypes.float32 if common in HALF and op.half == "upcast" else common
+    casts = [
+        compute if op.promote is None or name in op.promote else None
+        for name, _ in zip(op.operands, metas, strict=False)
+    ]
+    return Plan(op, metas, (meta,), _pointwise_kernel(op.body, casts, meta))
+
+
+def _result_type(result: Any, common: dtype) -> dtype:
+    if result == "promoted":
+        return common
+    if result == "float":
+        return common if common.category >= 2 else dtypes.get_default_dtype()
+    if result == "float_real":
+        return common.to_real() if common.category >= 2 else dtypes.get_default_dtype()
+    if result == "bool":
+        return dtypes.bool_
+    if result == "real":
+        return common.to_real()
+    return result(common)
+
+
+def number_type(kind: type) -> type:
+    """The Python type that a number's type stands for in promotion: NumPy's scalars count as Python's."""
+    if kind in (bool, int, float, complex):
+        return kind
+    for python, family in ((bool, np.bool_), (int, np.integer), (complex, np.complexfloating), (float, np.floating)):
+        if issubclass(kind, (python, family)):
+            return python
+    raise TypeError(f"expected a Tensor or a number, got '{kind.__name__}'")
+
+
+def number_as(value: Any, kind: np.dtype) -> Any:
+    """A Python number as a NumPy scalar; integers wrap around as PyTorch's do."""
+    try:
+        return kind.type(value)
+    except (OverflowError, TypeError, ValueError):
+        if kind.kind in "iu":
+            whole = int(value) % (1 << (8 * kind.itemsize))
+            return np.array(whole, np.dtype(f"u{kind.itemsize}")).astype(kind)[()]
+        return np.asarray(value).astype(kind)[()]
+
+
+def _pointwise_kernel(body: Any, casts: list[dtype | None], meta: Meta) -> Kernel:
+    targets = [None if cast is None else cast.numpy for cast in casts]
+
+    def kernel(arrays: list[Any], settings: dict[str, Any]) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            ready = []
+            for x, target in zip(arrays, targets, strict=True):
+                if target is None or x is None:
+                    ready.append(x)
+                elif x.__class__ is np.ndarray:
+                    ready.append(x if x.dtype == target else x.astype(target))
+                else:
+                    ready.append(number_as(x, target))
+            return settle(body(*ready, **settings), meta, arrays)
+
+    return kernel
+
+
+def settle(result: Any, meta: Meta, arrays: list[Any]) -> np.ndarray:
+    """A body's result as a dense array of its own with the dtype and strides of `meta`."""
+    if result.__class__ is not np.ndarray:
+        result = np.asarray(result)
+    if result.dtype != meta.dtype.numpy:
+        result = result.astype(meta.dtype.numpy)
+    if result.shape != meta.shape:
+        if result.size == 1 or meta.numel == 0 or result.ndim <= meta.ndim:
+            result = np.broadcast_to(result, meta.shape)
+        else:
+            raise AssertionError(f"a body returned shape {result.shape} where its meta says {meta}")
+    if result.strides == meta.byte_strides or (meta.is_contiguous and result.flags.c_contiguous):
+        if not _shares_memory(result, arrays):
+            return result
+    fresh = allocate(meta)
+    np.copyto(fresh, result)
+    return fresh
+
+
+def _shares_memory(result: np.ndarray, arrays: list[Any]) -> bool:
+    if result.base is None:
+        return any(result is x for x in arrays)
+    return not result.flags.writeable or any(x.__class__ is np.ndarray and np.may_share_memory(result, x) for x in arrays)
+
+
+def _no_data(arrays: list[Any], settings: dict[str, Any]) -> None:
+    return None
+
+
+def _plan_general(op: Any, metas: tuple[Any, ...], where: device, settings: dict[str, Any]) -> Plan:
+    if op.meta_rule is None:
+        raise AssertionError(f"operator {op.name} has no meta rule")
+    found = op.meta_rule(*metas, **settings)
+    results: tuple[Meta, ...] = (found,) if isinstance(found, Meta) else tuple(found)
+    if where is META or any(meta.device is META for meta in results):
+        count = len(results)
+        return Plan(op, metas, results, _no_data if len(op.outputs) == 1 else lambda arrays, settings: (None,) * count)
+    return Plan(op, metas, results, _general_kernel(op, results))
+
+
+def _general_kernel(op: Any, results: tuple[Meta, ...]) -> Kernel:
+    upcast = op.half == "upcast"
+    single = len(op.outputs) == 1
+
+    def kernel(arrays: list[Any], settings: dict[str, Any]) -> Any:
+        ready = [_widen(x) for x in arrays] if upcast else arrays
+        with np.errstate(all="ignore"):
+            found = op.body(*ready, **settings)
+            if single:
+                return settle(found, results[0], arrays)
+            return tuple([settle(each, meta, arrays) for each, meta in zip(found, results, strict=True)])
+
+    return kernel
+
+
+_HALF_NUMPY = frozenset(kind.numpy for kind in HALF)
+
+
+def _widen(x: Any) -> Any:
+    return x.astype(np.float32) if x.__class__ is np.ndarray and x.dtype in _HALF_NUMPY else x
+
+
+def _plan_view(op: Any, metas: tuple[Any, ...], settings: dict[str, Any]) -> Plan:
+    source = metas[0]
+    found = op.body(source, **settings)
+    rows = found if op.kind == "views" else [found]
+    kind = settings.get("dtype", source.dtype)
+    results = tuple([Meta.of(tuple(shape), kind, source.device, tuple(strides)) for shape, strides, _ in rows])
+    return Plan(op, metas, results, None, [offset for _, _, offset in rows])

@@ -1,0 +1,126 @@
+"""What public functions share: checking arguments in PyTorch's words, and writing results in place or into `out=`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pellucid.engine.core.data import TensorData
+from pellucid.engine.core.dispatch import InPlace, run_out
+from pellucid.engine.core.errors import wrap_dim, wrap_dims
+from pellucid.engine.core.meta import Size
+from pellucid.engine.core.op import by_name
+
+Number = bool | int | float | complex
+_NUMBERS = (bool, int, float, complex, np.generic)
+
+
+def is_tensor(obj: object) -> bool:
+    """Whether `obj` is a tensor.
+
+    >>> import pellucid as torch
+    >>> torch.is_tensor(torch.ones(2)), torch.is_tensor([1.0])
+    (True, False)
+    """
+    return isinstance(obj, TensorData)
+
+
+def is_number(value: object) -> bool:
+    """Whether `value` is a Python or NumPy number."""
+    return isinstance(value, _NUMBERS)
+
+
+def need_tensor(value: Any, function: str, argument: str = "input", position: int = 1) -> Any:
+    """`value` if it is a tensor; else a TypeError in PyTorch's words."""
+    if not isinstance(value, TensorData):
+        raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
+    return value
+
+
+def need_operand(value: Any, function: str, argument: str = "other", position: int = 2) -> Any:
+    """`value` if it is a tensor or a number; else a TypeError in PyTorch's words."""
+    if not isinstance(value, TensorData) and not isinstance(value, _NUMBERS):
+        raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
+    return value
+
+
+def as_int(value: Any, function: str, argument: str, position: int = 2) -> int:
+    """An integer argument: an int, a NumPy integer, or a zero-dim integer tensor; else a TypeError in PyTorch's words."""
+    if value.__class__ is int:
+        return value
+    if isinstance(value, bool) or isinstance(value, float | str) or not hasattr(value, "__index__"):
+        raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be int, not {type(value).__name__}")
+    return value.__index__()
+
+
+def as_ints(value: Any, function: str, argument: str, position: int = 2) -> tuple[int, ...]:
+    """A tuple of ints from an int or a sequence of ints."""
+    if isinstance(value, TensorData) and value._meta.ndim == 1:
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        try:
+            return tuple([each if each.__class__ is int else as_int(each, function, argument, position) for each in value])
+        except TypeError:
+            bad = next(i for i, each in enumerate(value) if not hasattr(each, "__index__") or isinstance(each, TensorData))
+            raise TypeError(
+                f"{function}(): argument '{argument}' (position {position}) must be tuple of ints, but found element of type"
+                f" {type(value[bad]).__name__} at pos {bad}"
+            ) from None
+    return (as_int(value, function, argument, position),)
+
+
+def as_size(args: Sequence[Any], function: str, argument: str = "size") -> tuple[int, ...]:
+    """The ints of `f(2, 3)` and of `f((2, 3))` alike."""
+    if len(args) == 1 and isinstance(args[0], list | tuple):
+        args = args[0]
+    if args.__class__ is Size:
+        return tuple(args)
+    return as_ints(tuple(args), function, argument)
+
+
+def as_dims(dim: Any, ndim: int, function: str) -> tuple[int, ...]:
+    """The axes that `dim` (None, an int, or several) names, counted from the front; None and () mean all."""
+    if dim is None:
+        return tuple(range(ndim))
+    dims = wrap_dims(as_ints(dim, function, "dim"), ndim)
+    if not dims and not isinstance(dim, int):
+        return tuple(range(ndim))
+    return dims if ndim else ()
+
+
+def as_dim(dim: Any, ndim: int, function: str, position: int = 2) -> int:
+    """One axis, counted from the front."""
+    return wrap_dim(as_int(dim, function, "dim", position), ndim)
+
+
+def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The in-place method of a public function: `add_ = in_place(add)`."""
+
+    @functools.wraps(function)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, out=InPlace(self), **kwargs)
+
+    method.__name__ = function.__name__ + "_"
+    method.__qualname__ = method.__name__
+    method.__doc__ = f"In-place version of `{function.__name__}`."
+    return method
+
+
+def deliver(result: Any, out: Any) -> Any:
+    """A finished result, written into `out` (or in place) when that is asked for: for functions made of several operators."""
+    if out is None:
+        return result
+    if out.__class__ is InPlace:
+        return by_name["copy"](out.target, result, out=out)
+    if isinstance(out, tuple | list):
+        for target, each in zip(out, result, strict=True):
+            deliver(each, target)
+        return out
+    return run_out(by_name["clone"], out, (result,), {}) if out._meta.dtype is result._meta.dtype else _cast_into(result, out)
+
+
+def _cast_into(result: Any, out: Any) -> Any:
+    return run_out(by_name["cast"], out, (result,), {"dtype": out._meta.dtype})

@@ -1,0 +1,324 @@
+"""The `Tensor` class: what a tensor is asked about itself, its data, its gradient. Operators are rows of the family mixins."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from pellucid.engine.core import backward as engine
+from pellucid.engine.core import graph
+from pellucid.engine.core.data import INFERENCE, Classes, TensorData, shallow
+from pellucid.engine.core.device import CPU, META, device
+from pellucid.engine.core.dtypes import dtype
+from pellucid.engine.core.meta import Size
+from pellucid.engine.core.modes import state
+from pellucid.engine.core.storage import Version
+from pellucid.engine.tensor.arithmetic import ArithmeticMethods
+from pellucid.engine.tensor.printing import tensor_repr
+
+
+class Tensor(
+    ArithmeticMethods,
+    TensorData,
+):
+    """An array of numbers of one dtype on one device, which can remember how it was computed.
+
+    >>> import pellucid as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward(); x.grad
+    tensor([2., 4.])
+    """
+
+    __slots__ = ()
+    __array_priority__ = 1000  # NumPy leaves `array + tensor` to the tensor
+
+    # -- facts -----------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        """Its size along each dimension."""
+        return self._meta.shape
+
+    @property
+    def dtype(self) -> dtype:
+        """Its elements' type."""
+        return self._meta.dtype
+
+    @property
+    def device(self) -> device:
+        """Where its data is."""
+        return self._meta.device
+
+    @property
+    def ndim(self) -> int:
+        """Its number of dimensions."""
+        return self._meta.ndim
+
+    def dim(self) -> int:
+        """Its number of dimensions."""
+        return self._meta.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """Its number of elements."""
+        return self._meta.numel
+
+    nelement = numel
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self._meta.dtype.itemsize
+
+    def element_size(self) -> int:
+        """Bytes of an element."""
+        return self._meta.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._meta.nbytes
+
+    def storage_offset(self) -> int:
+        """How many elements of the storage lie before the first one."""
+        return self._offset
+
+    @property
+    def is_meta(self) -> bool:
+        """Whether it has shape and dtype but no data."""
+        return self._meta.device is META
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether its data is in main memory."""
+        return self._meta.device is CPU
+
+    @property
+    def _version(self) -> int:
+        if self._counter is INFERENCE:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return self._counter.count
+
+    def is_inference(self) -> bool:
+        """Whether it was made under `inference_mode`."""
+        return self._counter is INFERENCE
+
+    def __len__(self) -> int:
+        if not self._meta.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return self._meta.shape[0]
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return tensor_repr(self)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    # -- values ----------------------------------------------------------------------------------------------------
+
+    def _data_array(self, what: str) -> np.ndarray:
+        if self._array is None:
+            raise RuntimeError(f"{what} cannot be called on meta tensors: they have a shape and a dtype, but no data")
+        return self._array
+
+    def item(self) -> Any:
+        """The value of a one-element tensor as a Python number."""
+        if self._meta.numel != 1:
+            raise RuntimeError(f"a Tensor with {self._meta.numel} elements cannot be converted to Scalar (shape {list(self._meta.shape)})")
+        value = self._data_array("Tensor.item()").reshape(()).item()
+        return float(value) if self._meta.dtype.is_floating_point else value
+
+    def tolist(self) -> Any:
+        """The values as nested Python lists; a number for a zero-dim tensor."""
+        array = self._data_array("Tensor.tolist()")
+        if self._meta.dtype.itemsize < 4 and self._meta.dtype.is_floating_point:
+            array = array.astype(np.float32)
+        return array.tolist()
+
+    def __bool__(self) -> bool:
+        if self._meta.numel == 0:
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+        if self._meta.numel > 1:
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        value = self.item()
+        if isinstance(value, complex):
+            if value.imag:
+                raise RuntimeError("value cannot be converted to type double without overflow")
+            value = value.real
+        return float(value)
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self._meta.dtype.category > 1 or self._meta.ndim and self._meta.numel != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    # -- gradient --------------------------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operators on it are recorded for `backward`."""
+        return graph.requires_grad(self)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Switch recording on or off for a leaf; returns the tensor."""
+        if not requires_grad and graph.grad_fn_of(self) is not None:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that"
+                " doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        if requires_grad and self._meta.dtype.category < 2:
+            raise RuntimeError(
+                f"only Tensors of floating point and complex dtype can require gradients (this one is {self._meta.dtype})"
+            )
+        if requires_grad and self._counter is INFERENCE and not state.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        self._needs_grad = bool(requires_grad)
+        return self
+
+    @property
+    def grad_fn(self) -> Any:
+        """The graph node that made it, None for a leaf."""
+        return graph.grad_fn_of(self)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it was not made by a recorded operator."""
+        return graph.grad_fn_of(self) is None
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of its `grad_fn` it is."""
+        return self._output_nr
+
+    @property
+    def grad(self) -> Any:
+        """The gradient that `backward` added up, None before."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            self._check_grad(value)
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    def _check_grad(self, value: Any) -> None:
+        if not isinstance(value, TensorData):
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+        if value is self:
+            raise RuntimeError("can't assign Variable as its own grad")
+        mine, given = self._meta, value._meta
+        if given.dtype is not mine.dtype:
+            raise RuntimeError(
+                f"attempting to assign a gradient with dtype '{given.dtype}' to a tensor with grad_dtype '{mine.dtype}'."
+                " The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype)."
+            )
+        if given.device is not mine.device:
+            raise RuntimeError(f"attempting to assign a gradient on device '{given.device}' to a tensor on device '{mine.device}'")
+        if given.shape != mine.shape:
+            raise RuntimeError(
+                f"assigned grad has data of a different size: {list(given.shape)} where the tensor has {list(mine.shape)}"
+            )
+
+    def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+        """Add the gradients of this tensor (weighed by `gradient`) to the `.grad` of the leaves it depends on."""
+        engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def detach(self) -> Any:
+        """The same data cut from the graph; a write to either is seen, and counted, by both."""
+        return shallow(self)
+
+    def detach_(self) -> Any:
+        """Cut this tensor from the graph; it becomes a leaf that requires no gradient."""
+        if self._base is not None:
+            raise RuntimeError(
+                "Can't detach views in-place; use detach() instead. If you are using DistributedDataParallel (DDP) for training, set"
+                " gradient_as_bucket_view=False"
+            )
+        self._grad_fn, self._output_nr, self._needs_grad = None, 0, False
+        return self
+
+    @property
+    def data(self) -> Any:
+        """The same data cut from the graph; writes through it are not seen by the version counter."""
+        out = shallow(self)
+        out._counter = Version()
+        return out
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        if not isinstance(value, TensorData):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if (self._needs_grad or self._grad_fn is not None) and value._meta.dtype.category < 2:
+            raise RuntimeError(f"data set to a tensor that requires gradients must be floating point or complex dtype, not {value.dtype}")
+        own = self._counter is self._storage
+        self._array, self._meta, self._storage, self._offset = value._array, value._meta, value._storage, value._offset
+        if own:
+            version = Version()
+            version.count = self._counter.count
+            self._counter = version
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of a tensor that is not a leaf in its `.grad` too."""
+        if not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        node = graph.grad_fn_of(self)
+        if node is None or self._retains:
+            return
+        self._retains = True
+        if node.retained is None:
+            node.retained = {}
+        node.retained[self._output_nr] = weakref.ref(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether `retain_grad` was called on a tensor that is not a leaf."""
+        return self._retains
+
+    def register_hook(self, hook: Any) -> graph.RemovableHandle:
+        """Call `hook(grad)` whenever this tensor's gradient is complete; what it returns replaces it."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        edge = graph.gradient_edge(self)
+        assert edge is not None
+        node, number = edge
+        if self._hooks is None:
+            self._hooks = node  # a leaf's accumulator lives as long as its hooks
+        if node.tensor_hooks is None:
+            node.tensor_hooks = {}
+        return graph.RemovableHandle(node.tensor_hooks.setdefault(number, {}), hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Any) -> graph.RemovableHandle:
+        """Call `hook(tensor)` after the gradient of a leaf was added to its `.grad`."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if not self.is_leaf:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        if self._post_hooks is None:
+            self._post_hooks = {}
+        return graph.RemovableHandle(self._post_hooks, hook)
+
+
+Classes.tensor = Tensor

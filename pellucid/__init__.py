@@ -57,6 +57,7 @@ from pellucid.engine.core.promotion import can_cast, promote_types
 from pellucid.engine.tensor import Tensor
 from pellucid.engine.tensor.arguments import is_tensor
 from pellucid.engine.tensor.arithmetic import add, mul, multiply, neg, negative, sub, subtract
+from pellucid.engine.tensor.conversion import clone, from_dlpack
 from pellucid.engine.tensor.creation import as_tensor, empty, from_numpy, full, ones, set_default_dtype, tensor, zeros
 from pellucid.engine.tensor.layout import (
     channels_last,

@@ -16,11 +16,13 @@ from pellucid.engine.core.meta import Size
 from pellucid.engine.core.modes import state
 from pellucid.engine.core.storage import Version
 from pellucid.engine.tensor.arithmetic import ArithmeticMethods
+from pellucid.engine.tensor.conversion import ConversionMethods
 from pellucid.engine.tensor.printing import tensor_repr
 
 
 class Tensor(
     ArithmeticMethods,
+    ConversionMethods,
     TensorData,
 ):
     """An array of numbers of one dtype on one device, which can remember how it was computed.

@@ -7,6 +7,7 @@ NumPy's MT19937 is the engine. Its recurrence and tempering are the same, only t
 
 from __future__ import annotations
 
+import math
 import operator
 import secrets
 import threading
@@ -181,6 +182,18 @@ class DrawAhead:
         self._used += 2
         value = next(self._values, None)
         return self._refill() if value is None else value
+
+    def normal(self) -> float:
+        """The next standard normal: the generator's kept half of a Box-Muller pair, or a new pair."""
+        generator = self._generator
+        value = generator.next_normal
+        if value is not None:
+            generator.next_normal = None
+            return value
+        angle = 2.0 * math.pi * self.uniform()
+        radius = math.sqrt(-2.0 * math.log1p(-self.uniform()))
+        generator.next_normal = radius * math.sin(angle)
+        return radius * math.cos(angle)
 
 
 default_generator = Generator(secrets.randbits(64))

@@ -56,6 +56,7 @@ class RestrictedUnpickler:
         self._memo: dict[int, Any] = {}
         self._stack: list[Any] = []
         self._marks: list[list[Any]] = []
+        self._granted: dict[int, Any] = {}
         self._budget = _FREE_BYTES + _BYTES_PER_BYTE * (len(content) - start)
 
     def load(self) -> Any:
@@ -96,9 +97,11 @@ class RestrictedUnpickler:
         if self._budget < 0:
             self._refuse("it would take far more memory than the file has bytes")
 
-    def grant(self, count: int) -> None:
-        """Allow for bytes that the file has outside of the pickle."""
-        self._budget += 2 * count
+    def _grant(self, source: Any) -> None:
+        """Allow for the bytes that the file has outside of the pickle, once for each storage."""
+        if isinstance(source, tensors.StoredBytes) and id(source.storage) not in self._granted:
+            self._granted[id(source.storage)] = source
+            self._budget += 2 * source.nbytes()
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -244,7 +247,9 @@ class RestrictedUnpickler:
         kind = identity[0].decode("ascii", "replace") if isinstance(identity[0], bytes) else identity[0]
         if kind != "storage":
             self._refuse(f"Only persistent_load of storage is allowed, but got {kind!r:.80}")
-        self._stack.append(self._persistent_load(("storage", *identity[1:])))
+        found = self._persistent_load(("storage", *identity[1:]))
+        self._grant(found)
+        self._stack.append(found)
 
     # -- containers ---------------------------------------------------------------------------------------------
 

@@ -88,6 +88,10 @@ def dtype_of(tensor: Any) -> dtypes.dtype:
     return tensor._meta.dtype
 
 
+def numel(tensor: Any) -> int:
+    return tensor._meta.numel
+
+
 def stored(tensor: Any) -> StoredBytes:
     """A tensor's storage, as files refer to it."""
     kind = tensor._meta.dtype
@@ -268,3 +272,25 @@ def load_from_bytes(content: bytes) -> Any:
     """A storage that PyTorch pickled outside of an archive: a legacy file in a string of bytes."""
     serialization = importlib.import_module("pellucid.serialization")
     return serialization.load(io.BytesIO(content), weights_only=False)
+
+
+# -- storages between a file and a device ---------------------------------------------------------------------------
+
+
+def on_meta(source: Any) -> StoredBytes:
+    """The storage without its bytes, on the meta device."""
+    kind = source.dtype if isinstance(source, StoredBytes) else dtypes.uint8
+    return StoredBytes(storage_over(np.zeros(0, np.uint8)), kind, META, untyped=not isinstance(source, StoredBytes))
+
+
+def public_storage(source: StoredBytes) -> Any:
+    """What a `map_location` function or a registered deserializer is given."""
+    return source
+
+
+def required_stored(result: Any, source: StoredBytes) -> StoredBytes:
+    """The storage that such a function returned, with the element type of the one it was given."""
+    found = as_stored(result)
+    if found is None:
+        raise TypeError(f"map_location returned {type(result).__name__}; a function must return a storage or None")
+    return with_type(found, source.dtype, untyped=source.untyped)

@@ -120,6 +120,7 @@ class FunctionNode(graph.Node):
     """The node of a `Function`: what its `backward` is called on. Attributes that are not the node's are its ctx's."""
 
     __slots__ = ("context", "function", "takes_tensor")
+    runs_on_nothing = True
 
     def __init__(
         self,
@@ -351,7 +352,7 @@ class _Wrapping:
         if not isinstance(output, Tensor):
             return output
         is_input = id(output) in self.inputs
-        has_gradient = output.is_floating_point() or output.is_complex()
+        has_gradient = output.dtype.is_floating_point or output.dtype.is_complex
         if self.node is None or id(output) in self.fixed or not has_gradient:
             return self._without_gradient(output, is_input)
         if id(output) in self.dirty:

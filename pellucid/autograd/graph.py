@@ -183,7 +183,7 @@ def register_multi_grad_hook(
     >>> a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
     >>> _ = torch.autograd.graph.register_multi_grad_hook((a, b), lambda grads: print(grads))
     >>> (2 * a).backward()
-    (tensor([2.]), None)
+    [tensor([2.]), None]
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")

@@ -27,6 +27,7 @@ class _Running(threading.local):
     def __init__(self) -> None:
         self.depth = 0
         self.callbacks: list[Callable[[], None]] = []
+        self.passes: list[_Pass] = []
 
 
 _running = _Running()
@@ -37,6 +38,11 @@ def queue_callback(callback: Callable[[], None]) -> None:
     if _running.depth == 0:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
     _running.callbacks.append(callback)
+
+
+def current_pass() -> _Pass | None:
+    """The innermost backward pass that is running in this thread."""
+    return _running.passes[-1] if _running.passes else None
 
 
 def _op(name: str) -> Any:
@@ -195,8 +201,10 @@ def run(
     state.grad_enabled = create_graph
     _running.depth += 1
     try:
-        return _Pass(keep_graph, create_graph, targets).run(roots, gradients)
+        _running.passes.append(_Pass(keep_graph, create_graph, targets))
+        return _running.passes[-1].run(roots, gradients)
     finally:
+        _running.passes.pop()
         state.grad_enabled = before
         _running.depth -= 1
         if _running.depth == 0:
@@ -217,12 +225,13 @@ class _Pass:
         self.waiting: dict[Node, list[Any]] = {}
         self.owned: set[int] = set()  # ids of sums made here, which may be added to in place
         self.missing: dict[Node, int] = {}
+        self.useful: set[Node] | None = None  # with targets, the nodes that lead to one
         self.ready: list[tuple[int, int, Node]] = []
         self.count = 0
 
     def run(self, roots: Sequence[Edge], gradients: Sequence[Any]) -> list[Any]:
         self._count_arrivals([node for node, _ in roots])
-        useful = self._useful([node for node, _ in roots]) if self.targets is not None else None
+        useful = self.useful = self._useful([node for node, _ in roots]) if self.targets is not None else None
         for (node, number), gradient in zip(roots, gradients, strict=True):
             self._arrive(node, number, gradient)
         for node in dict.fromkeys(node for node, _ in roots):
@@ -234,6 +243,12 @@ class _Pass:
         if self.targets is None:
             return []
         return [self.captured.get((id(node), number)) for node, number in self.targets]
+
+    def will_visit(self, node: Node) -> bool:
+        """Whether this pass computes gradients for the outputs of `node`'s forward."""
+        if node not in self.missing:
+            return False
+        return self.useful is None or node in self.useful or any(node is goal for goal, _ in self.targets or ())
 
     def _count_arrivals(self, roots: list[Node]) -> None:
         missing = self.missing
@@ -320,7 +335,7 @@ class _Pass:
         self._hand_on(node, results)
 
     def _apply(self, node: Node, gradients: list[Any]) -> list[Any]:
-        if all(gradient is None for gradient in gradients):
+        if not node.runs_on_nothing and all(gradient is None for gradient in gradients):
             results: list[Any] = [None] * len(node.edges)
         else:
             results = _applied(node, gradients)

@@ -52,6 +52,7 @@ class Node:
 
     edges: tuple[tuple[Node, int] | None, ...]
     output_metas: tuple[Meta, ...]
+    runs_on_nothing = False  # whether `apply` is called even where no gradient arrived at all
 
     def __init__(self, edges: tuple[Any, ...], output_metas: tuple[Meta, ...]) -> None:
         self.edges = edges
@@ -146,7 +147,7 @@ class AccumulateGrad(Node):
 class SavedTensor:
     """A tensor kept for backward, with the version it had; with saved-tensor hooks, what `pack` made of it."""
 
-    __slots__ = ("is_output", "number", "packed", "tensor", "unpack", "version")
+    __slots__ = ("edge", "is_output", "number", "packed", "tensor", "unpack", "version")
 
     def __init__(self, tensor: Any, is_output: bool = False, number: int = 0) -> None:
         if tensor._counter is INFERENCE:
@@ -161,10 +162,9 @@ class SavedTensor:
         if state.saved_hooks:
             pack, self.unpack = state.saved_hooks[-1]
             self.packed = _pack(pack, shallow(tensor) if is_output else tensor)
+            self.edge = None if is_output else gradient_edge(tensor)
             self.tensor = None
         else:
-            if state.saved_hooks_forbidden is not None:
-                raise RuntimeError(state.saved_hooks_forbidden)
             self.tensor = shallow(tensor) if is_output else tensor  # an output would hold the node that holds it
 
     def get(self, node: Any) -> Any:
@@ -187,7 +187,19 @@ class SavedTensor:
         if self.is_output and node is not None:
             tensor = shallow(tensor)
             _set_history(tensor, node, self.number)
+        elif self.edge is not None:  # whatever the hooks made of it stands where the saved tensor stood
+            tensor = shallow(tensor)
+            _attach(tensor, self.edge)
         return tensor
+
+
+def _attach(tensor: Any, edge: tuple[Node, int]) -> None:
+    """Let the tensor's gradient go to `edge`."""
+    if isinstance(edge[0], AccumulateGrad):
+        tensor._needs_grad = True
+        tensor._accumulator = weakref.ref(edge[0])
+    else:
+        _set_history(tensor, *edge)
 
 
 def _pack(pack: Any, tensor: Any) -> Any:

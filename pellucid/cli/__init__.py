@@ -14,14 +14,14 @@ INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
 
 def make_parser() -> argparse.ArgumentParser:
     """All commands with their options."""
-    from pellucid.cli.train_options import add_arguments
+    from pellucid.cli.train_options import add_arguments, positive
 
     parser = argparse.ArgumentParser(prog="pellucid", description="Deep learning you can read down to the kernel.")
     parser.add_argument("--version", action="version", version=f"pellucid {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     demo = commands.add_parser("demo", help="train a network on handwritten digits, about a minute")
     demo.add_argument("--output", type=Path, default=Path("runs/digits"), help="where results go (runs/digits)")
-    demo.add_argument("--epochs", type=int, default=30, help="passes over the training images (30)")
+    demo.add_argument("--epochs", type=positive(int), default=30, help="passes over the training images (30)")
     demo.add_argument("--seed", type=int, default=0, help="seed of all random numbers (0)")
     add_arguments(commands.add_parser("train", help="train a network on your own folder of images"))
     return parser

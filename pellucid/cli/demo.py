@@ -29,8 +29,8 @@ def run_demo(output: Path, epochs: int, seed: int) -> float:
     """Train, report, and return the accuracy on the test images."""
     started = time.monotonic()
     digits = load_digits()
-    parts = f"{len(digits.train)} images to learn from, {len(digits.validation)} to validate, {len(digits.test)} to test"
-    print(f"Handwritten digits, 8x8 pixels: {parts}.")
+    train, validation, test = len(digits.train), len(digits.validation), len(digits.test)
+    print(f"Handwritten digits, 8x8 pixels: {train} to learn from, {validation} to validate, {test} to test.")
     settings = Settings(epochs=epochs)
     shutil.rmtree(output / "checkpoints", ignore_errors=True)
     checkpoints = CheckpointManager(output / "checkpoints", keep_last=2)

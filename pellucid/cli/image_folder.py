@@ -70,7 +70,7 @@ def why_no_classes(folder: Path, classes: list[str]) -> str:
     """What is wrong with a folder of fewer than two classes, and how it should look."""
     layout = f"expected a folder for each class: {folder}/cats/1.jpg, {folder}/dogs/1.jpg, ..."
     if classes:
-        return f"{folder} holds a single class, {classes[0]!r}; there is nothing to tell apart with fewer than two; {layout}"
+        return f"{folder} holds a single class, {classes[0]!r}, so there is nothing to tell apart; {layout}"
     loose = sum(path.suffix.lower() in SUFFIXES for path in folder.iterdir())
     if loose:
         return f"{folder} holds {loose} images but no class folders; {layout}"

@@ -5,7 +5,6 @@ It ends in a global average, so it takes images of any size from 8x8 upwards. Ho
 
 from __future__ import annotations
 
-import pellucid
 from pellucid import Tensor, nn
 
 

@@ -40,4 +40,4 @@ class Outcome:
         (folder / "history.png").write_bytes(plot)
         page = write_report(self.title, self.facts, plot, self.predictions, self.classes, self.mistakes)
         (folder / "report.html").write_text(page, encoding="utf-8")
-        print(f"\nWritten: {folder / 'model.pt'} (opens in PyTorch), {folder / 'history.png'}, {folder / 'report.html'}")
+        print(f"\nWritten to {folder}: report.html, history.png and model.pt, which PyTorch opens too")

@@ -15,7 +15,7 @@ GREY, COLOUR = 0, 2
 def encode_png(pixels: np.ndarray) -> bytes:
     """The PNG file of a uint8 array: (height, width) is grey, (height, width, 3) is colour."""
     if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3) or pixels.shape[2:] not in ((), (3,)):
-        raise ValueError(f"expected uint8 of shape (height, width) or (height, width, 3), got {pixels.dtype} {pixels.shape}")
+        raise ValueError(f"expected uint8, (height, width) or (height, width, 3), got {pixels.dtype} {pixels.shape}")
     height, width = pixels.shape[:2]
     rows = np.zeros((height, 1 + pixels[0].size), dtype=np.uint8)  # each row starts with its filter: 0, none
     rows[:, 1:] = pixels.reshape(height, -1)

@@ -65,7 +65,8 @@ def write_report(
     mistakes: list[Mistake],
 ) -> str:
     """The page as text; `plot` is a PNG file's content."""
-    rows = "".join(f"<tr><td>{html.escape(name)}</td><td>{html.escape(value)}</td></tr>" for name, value in facts.items())
+    cells = [(html.escape(name), html.escape(value)) for name, value in facts.items()]
+    rows = "".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in cells)
     figures = "".join(figure_of(mistake) for mistake in mistakes)
     none = "<p>There is none: every image was recognised.</p>"
     return PAGE.format(

@@ -6,7 +6,6 @@ import argparse
 import json
 import time
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -65,22 +64,28 @@ def run_train(options: argparse.Namespace) -> None:
         options.output.mkdir(parents=True, exist_ok=True)
         plan_file.write_text(json.dumps(vars(plan), indent=2) + "\n", encoding="utf-8")
 
-    loader = DataLoader(
-        Subset(images, train),
-        batch_size=batch_size,
-        shuffle=True,
-        drop_last=True,
-        num_workers=options.workers,
-        persistent_workers=options.workers > 0,
-    )
     held_out = DataLoader(Subset(images, validation), batch_size=256, num_workers=options.workers)
     try:
+        loader = training_loader(Subset(images, train), batch_size, options.workers)
         training.fit(loader, held_out, checkpoints)
     except KeyboardInterrupt:
         command = f"pellucid train --data {options.data} --output {options.output} --resume"
         print(f"\nInterrupted; epoch {len(training.history)} is saved. Continue with\n    {command}")
         raise
-    report(options.output, training, images, validation, predict(training.average, held_out), time.monotonic() - started)
+    predictions = predict(training.average, held_out)
+    report(options.output, training, images, validation, predictions, time.monotonic() - started)
+
+
+def training_loader(images: Subset, batch_size: int, workers: int) -> DataLoader:
+    """Shuffled batches, all of one size; worker processes, where wanted, live as long as the run."""
+    return DataLoader(
+        images,
+        batch_size=batch_size,
+        shuffle=True,
+        drop_last=True,
+        num_workers=workers,
+        persistent_workers=workers > 0,
+    )
 
 
 def read_earlier_plan(file: Path) -> dict:

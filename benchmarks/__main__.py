@@ -17,7 +17,8 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in FRA
 
 def machine() -> str:
     """What the numbers belong to, in a line."""
-    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text()) if Path("/proc/cpuinfo").exists() else None
+    cpu = Path("/proc/cpuinfo")
+    model = re.search(r"model name\s*: (.*)", cpu.read_text()) if cpu.exists() else None
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     name = model.group(1) if model else platform.processor()
     return f"{name}, {cores} cores, Python {platform.python_version()}, {platform.system()}."

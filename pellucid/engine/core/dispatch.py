@@ -104,6 +104,8 @@ def _run_view(op: Any, plan: Plan, operands: tuple[Any, ...], settings: dict[str
 
 
 def _view(source: Any, meta: Meta, offset: int) -> Any:
+    if meta.dtype.itemsize != source._meta.dtype.itemsize:  # the offset counts elements of another size
+        offset = source._offset * source._meta.dtype.itemsize // meta.dtype.itemsize
     out = make(view_of(source._storage, meta, offset), meta, source._storage, offset, source._counter)
     if source._counter is not INFERENCE:
         out._base = source if source._base is None else source._base

@@ -209,6 +209,9 @@ def _plan_view(op: Any, metas: tuple[Any, ...], settings: dict[str, Any]) -> Pla
     source = metas[0]
     found = op.body(source, **settings)
     rows = found if op.kind == "views" else [found]
-    kind = settings.get("dtype", source.dtype)
-    results = tuple([Meta.of(tuple(shape), kind, source.device, tuple(strides)) for shape, strides, _ in rows])
-    return Plan(op, metas, results, None, [offset for _, _, offset in rows])
+    results = tuple([_view_meta(source, *row) for row in rows])
+    return Plan(op, metas, results, None, [row[2] for row in rows])
+
+
+def _view_meta(source: Meta, shape: Any, strides: Any, offset: int, kind: dtype | None = None) -> Meta:
+    return Meta.of(tuple(shape), kind or source.dtype, source.device, tuple(strides))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
@@ -110,6 +109,8 @@ def _fused_by_error_terms(a: np.ndarray, b: float, c: float) -> np.ndarray:
 
 
 def _fused_exactly(a: float, b: float, c: float) -> float:
+    from fractions import Fraction  # rarely needed, and it imports decimal
+
     if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
         return a * b + c
     exact = Fraction(a) * Fraction(b) + Fraction(c)

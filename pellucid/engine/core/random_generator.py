@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-import secrets
+import os
 import threading
 
 import numpy as np
@@ -25,33 +25,41 @@ _STATE = np.dtype(
         "itemsize": STATE_BYTES,
     }
 )
-_SMALL = 2048  # up to here random_raw with a cast beats the set-up cost of Generator.integers
+_SMALL = 2048  # up to here random_raw with a cast beats the set-up cost of randint
 
 
 class Generator:
     """A seeded MT19937 stream with PyTorch's state layout; `lock` is held while a stream function draws."""
 
-    __slots__ = ("__weakref__", "_at_start", "_engine", "_integers", "_seed", "float_normal", "lock", "next_normal")
+    __slots__ = ("__weakref__", "_at_start", "_engine", "_seed", "_seeder", "float_normal", "lock", "next_normal")
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
         self.lock = threading.Lock()
-        self._engine = np.random.MT19937(0)
-        self._integers = np.random.Generator(self._engine).integers
         self.next_normal: float | None = None  # second half of the last double Box-Muller pair
         self.float_normal: float | None = None  # never produced on the CPU; kept because the state format has it
+        self._engine: np.random.MT19937 | None = None
         self._reset(seed)
 
     def _reset(self, seed: int) -> None:
         self._seed = seed
-        # An integer seed of RandomState is Knuth's initialisation of the 624 words, as in PyTorch; only 32 bits enter.
-        key = np.random.RandomState(seed & 0xFFFFFFFF).get_state(legacy=True)[1]
-        self._set_words(key, _WORDS)
+        if self._engine is not None:
+            self._seeder.seed(seed & 0xFFFFFFFF)
         self._at_start = True
         self.next_normal = None
         self.float_normal = None
 
-    def _set_words(self, key: np.ndarray, position: int) -> None:
-        self._engine.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": position}}
+    def _started(self) -> np.random.MT19937:
+        """The engine, which is made on first use: numpy.random is a fifth of the time that importing NumPy takes."""
+        if self._engine is None:
+            self._engine = np.random.MT19937(0)
+            # An integer seed of RandomState is Knuth's initialisation of the 624 words, as in PyTorch, which also lets
+            # only 32 bits of the seed in.
+            self._seeder = np.random.RandomState(self._engine)
+            self._seeder.seed(self._seed & 0xFFFFFFFF)
+        return self._engine
+
+    def _set_words(self, words: np.ndarray, position: int) -> None:
+        self._started().state = {"bit_generator": "MT19937", "state": {"key": words, "pos": position}}
 
     def manual_seed(self, seed: int) -> Generator:
         """Restarts the stream at `seed` (-2**63 .. 2**64 - 1, negative values wrap) and returns the generator."""
@@ -68,7 +76,7 @@ class Generator:
 
     def seed(self) -> int:
         """Seeds from the operating system's entropy and returns the seed used."""
-        seed = secrets.randbits(64)
+        seed = int.from_bytes(os.urandom(8))
         self.manual_seed(seed)
         return seed
 
@@ -79,7 +87,7 @@ class Generator:
     def get_state(self) -> np.ndarray:
         """The state as 5056 fresh uint8 values, laid out as PyTorch's CPU generator state."""
         with self.lock:
-            engine = self._engine.state["state"]
+            engine = self._started().state["state"]
             state = np.zeros(1, _STATE)
             position = int(engine["pos"])
             state["seed"] = self._seed
@@ -126,9 +134,10 @@ class Generator:
         """The next `count` 32-bit draws as uint32; the caller holds `lock`."""
         if count:
             self._at_start = False
+        engine = self._started()
         if count <= _SMALL:
-            return self._engine.random_raw(count).astype(np.uint32)
-        return self._integers(0, 2**32, count, dtype=np.uint32)
+            return engine.random_raw(count).astype(np.uint32)
+        return self._seeder.randint(0, 2**32, count, dtype=np.uint32)
 
     def random64(self, count: int) -> np.ndarray:
         """The next `count` 64-bit draws as uint64, each of two 32-bit draws, high word first; the caller holds `lock`."""
@@ -142,7 +151,7 @@ class Generator:
         """Drops the next `count` 32-bit draws; the caller holds `lock`."""
         if count:
             self._at_start = False
-            self._engine.random_raw(count, output=False)
+            self._started().random_raw(count, output=False)
 
 
 class DrawAhead:
@@ -163,7 +172,7 @@ class DrawAhead:
 
     def __enter__(self) -> DrawAhead:
         self._generator.lock.acquire()
-        self._copy.state = self._generator._engine.state
+        self._copy.state = self._generator._started().state
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -196,4 +205,4 @@ class DrawAhead:
         return radius * math.cos(angle)
 
 
-default_generator = Generator(secrets.randbits(64))
+default_generator = Generator(int.from_bytes(os.urandom(8)))

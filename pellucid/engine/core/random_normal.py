@@ -57,26 +57,28 @@ _COS = tuple(map(_f, (2.443315711809948e-5, -1.388731625493765e-3, 4.16666456829
 _QUARTER_PI = (np.float32(-0.78515625), np.float32(-2.4187564849853515625e-4), _f(-3.77489497744594108e-8))
 _FOUR_OVER_PI = np.float32(1.27323954473516)
 _TWO_PI = np.float32(2 * math.pi)
+_FUSED_STEPS = 16  # in _log and _sin_cos together
 _HALF, _ONE = np.float32(0.5), np.float32(1.0)
 
 
 class _FastFused:
-    """Multiply-add through double; notes elements whose rounding to float may be wrong, about one in 2**28."""
+    """Multiply-add through double, which rounds twice; it keeps the doubles to find where that may have gone wrong."""
 
     def __init__(self, count: int) -> None:
-        self._total = np.empty(count)
-        self._bits = self._total.view(np.uint64)
-        self._tail = np.empty(count, np.uint64)
-        self._tie = np.empty(count, bool)
-        self.doubtful = np.zeros(count, bool)
+        self._totals = np.empty((_FUSED_STEPS, count))
+        self._rows = iter(self._totals)
 
     def __call__(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | float) -> np.ndarray:
-        np.multiply(a, b, out=self._total)
-        np.add(self._total, c, out=self._total)
-        np.bitwise_and(self._bits, np.uint64(0x1FFFFFFF), out=self._tail)
-        np.equal(self._tail, np.uint64(0x10000000), out=self._tie)
-        np.logical_or(self.doubtful, self._tie, out=self.doubtful)
-        return self._total.astype(np.float32)
+        total = next(self._rows)
+        np.multiply(a, b, out=total)
+        np.add(total, c, out=total)
+        return total.astype(np.float32)
+
+    def doubtful(self) -> np.ndarray:
+        """Indices of elements one of whose doubles is a tie between two floats, about one in 2**25 elements."""
+        tails = self._totals.view(np.uint64)
+        tails &= np.uint64(0x1FFFFFFF)
+        return np.flatnonzero((tails == np.uint64(0x10000000)).any(axis=0))
 
 
 def _log(u: np.ndarray, fused: Fused) -> np.ndarray:
@@ -132,8 +134,8 @@ def _box_muller_float32(u1: np.ndarray, u2: np.ndarray) -> tuple[np.ndarray, np.
     """sqrt(-2 log(1 - u1)) times cos and sin of 2 pi u2, bit for bit PyTorch's vectorised float kernel."""
     fused = _FastFused(len(u1))
     cosine, sine = _box_muller_steps(u1, u2, fused)
-    if fused.doubtful.any():
-        where = np.flatnonzero(fused.doubtful)
+    where = fused.doubtful()
+    if len(where):
         cosine[where], sine[where] = _box_muller_steps(u1[where], u2[where], fused_float32)
     return cosine, sine
 

@@ -300,11 +300,38 @@ def permutation(generator: Generator, n: int, dtype: np.dtype) -> np.ndarray:
     with generator.lock:
         # 32 bits are too coarse for a modulus near 2**32.
         draws = generator.random32(n - 1) if n < (2**32 - 1) // 20 else generator.random64(n - 1)
-    partners = (draws % left.astype(draws.dtype)) + np.arange(n - 1, dtype=draws.dtype)
-    order = list(range(n))
-    for i, partner in enumerate(partners.tolist()):
-        order[i], order[partner] = order[partner], order[i]
-    return _cast_integers(np.array(order, np.uint64), 0, dtype)
+    partners = np.arange(n)
+    partners[:-1] += (draws % left.astype(draws.dtype)).astype(np.int64)
+    return _cast_integers(_exchange(partners).view(np.uint64), 0, dtype)
+
+
+def _exchange(partners: np.ndarray) -> np.ndarray:
+    """0 .. n - 1 after exchanging positions i and partners[i] >= i for i = 0, 1, ...; the last partner is n - 1."""
+    n = len(partners)
+    if n < 1000:
+        order = list(range(n))
+        for i, partner in enumerate(partners.tolist()):
+            order[i], order[partner] = order[partner], order[i]
+        return np.array(order)
+    # Without a loop: step i takes what the latest earlier step with the same partner left there, and that is what
+    # stood at that step's own position, which in turn the latest earlier step with that position as partner left.
+    steps = np.arange(n)
+    by_partner = np.sort(partners << 32 | steps)  # n < 2**31 fits memory and leaves the sign alone
+    partner_of, step_of = by_partner >> 32, by_partner & 0xFFFFFFFF
+    first = np.ones(n, bool)
+    np.not_equal(partner_of[1:], partner_of[:-1], out=first[1:])
+    earlier = np.full(n, -1)  # the previous step with the same partner
+    earlier[step_of[1:]] = np.where(first[1:], -1, step_of[:-1])
+    source = steps.copy()  # whose position's content stands at position i when step i comes
+    last = np.append(first[1:], True)
+    source[partner_of[last]] = step_of[last]
+    own = source == steps
+    source[own] = np.where(earlier[own] >= 0, earlier[own], steps[own])
+    while True:
+        further = source[source]
+        if np.array_equal(further, source):
+            return np.where(earlier >= 0, source[earlier], partners)
+        source = further
 
 
 def bernoulli(generator: Generator, p: float | np.ndarray, shape: Shape, dtype: np.dtype) -> np.ndarray:

@@ -18,11 +18,13 @@ from pellucid.engine.core.storage import Version
 from pellucid.engine.tensor.arithmetic import ArithmeticMethods
 from pellucid.engine.tensor.conversion import ConversionMethods
 from pellucid.engine.tensor.printing import tensor_repr
+from pellucid.engine.tensor.shape import ShapeMethods
 
 
 class Tensor(
     ArithmeticMethods,
     ConversionMethods,
+    ShapeMethods,
     TensorData,
 ):
     """An array of numbers of one dtype on one device, which can remember how it was computed.

@@ -13,7 +13,7 @@ from pellucid.cli.digits import CLASSES, Digits, load_digits
 from pellucid.cli.network import SmallCNN
 from pellucid.cli.outcome import Outcome
 from pellucid.cli.report import Mistake
-from pellucid.cli.training import Predictions, Settings, Training, predict
+from pellucid.cli.training import Predictions, Settings, Training, open_checkpoints, predict
 from pellucid.utils.checkpoints import CheckpointManager
 from pellucid.utils.data import DataLoader
 
@@ -33,7 +33,7 @@ def run_demo(output: Path, epochs: int, seed: int) -> float:
     print(f"Handwritten digits, 8x8 pixels: {train} to learn from, {validation} to validate, {test} to test.")
     settings = Settings(epochs=epochs)
     shutil.rmtree(output / "checkpoints", ignore_errors=True)
-    checkpoints = CheckpointManager(output / "checkpoints", keep_last=2)
+    checkpoints = open_checkpoints(output / "checkpoints")
 
     pellucid.manual_seed(seed)
     training = start(digits, settings)
@@ -43,7 +43,7 @@ def run_demo(output: Path, epochs: int, seed: int) -> float:
     if halfway:
         fit(training, digits, checkpoints, until=halfway)
         print(f"\nStopping after epoch {halfway}, as if the machine went down. A new network continues from the file")
-        print(f"{newest_file(output / 'checkpoints')}: weights, optimiser, schedule and random numbers.\n")
+        print(f"{checkpoints.latest()}: weights, optimiser, schedule and random numbers.\n")
         pellucid.manual_seed(seed + 1)  # whatever a new process would start from: the checkpoint replaces it
         training = start(digits, settings)
         training.resume(checkpoints)
@@ -73,11 +73,6 @@ def fit(training: Training, digits: Digits, checkpoints: CheckpointManager, unti
 def loader_of(part: pellucid.utils.data.Dataset) -> DataLoader:
     """The images of a part in order, in large batches."""
     return DataLoader(part, batch_size=256)
-
-
-def newest_file(folder: Path) -> Path:
-    """The checkpoint written last."""
-    return max(folder.glob("*.pt"), key=lambda path: path.stat().st_mtime_ns)
 
 
 def report(output: Path, training: Training, digits: Digits, predictions: Predictions, seconds: float) -> None:

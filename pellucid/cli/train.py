@@ -17,8 +17,7 @@ from pellucid.cli.image_folder import ImageFolder, open_folder
 from pellucid.cli.network import SmallCNN
 from pellucid.cli.outcome import Outcome
 from pellucid.cli.report import Mistake
-from pellucid.cli.training import Predictions, Settings, Training, predict
-from pellucid.utils.checkpoints import CheckpointManager
+from pellucid.cli.training import Predictions, Settings, Training, open_checkpoints, predict
 from pellucid.utils.data import DataLoader, Subset
 
 NETWORKS = {"small_cnn": SmallCNN}
@@ -56,7 +55,7 @@ def run_train(options: argparse.Namespace) -> None:
     settings = Settings(epochs=plan.epochs, batch_size=batch_size, lr=plan.lr)
     model = NETWORKS[plan.model](images.channels, len(plan.classes))
     training = Training(model, settings, len(train) // batch_size, random_affine)
-    checkpoints = CheckpointManager(folder, keep_last=2)
+    checkpoints = open_checkpoints(folder)
     if earlier:
         training.resume(checkpoints)
         print(f"Continuing after epoch {len(training.history)} of {plan.epochs}")

@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pellucid
 import pellucid.nn.functional as F
 from pellucid import Tensor, nn
+from pellucid.cli.errors import CommandError
 from pellucid.cli.progress import Bar, Progress
 from pellucid.nn.utils import clip_grad_norm_
 from pellucid.optim import AdamW
@@ -21,6 +23,7 @@ from pellucid.utils.checkpoints import CheckpointManager
 from pellucid.utils.data import DataLoader
 
 History = list[dict[str, float]]
+METRIC = "validation_accuracy"
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,11 @@ class Settings:
     label_smoothing: float = 0.05
     largest_gradient: float = 1.0
     average_decay: float = 0.98
+
+
+def open_checkpoints(folder: Path) -> CheckpointManager:
+    """The checkpoints of a run: the last two, and the one that did best on the validation images."""
+    return CheckpointManager(folder, keep_last=2, metric=METRIC, mode="max")
 
 
 @dataclass(frozen=True)
@@ -100,12 +108,16 @@ class Training:
 
     def resume(self, checkpoints: CheckpointManager) -> None:
         """Go back to the newest checkpoint, random numbers included, so that the run ends as if never interrupted."""
-        self.history = checkpoints.resume(**self._parts())["history"]
+        found = checkpoints.restore(**self._parts())
+        if found is None:
+            raise CommandError(f"there is no checkpoint to resume from in {checkpoints.folder}")
+        self.history = found.extra
 
     def save(self, checkpoints: CheckpointManager) -> None:
-        """Write everything down; the best checkpoint is the one with the highest validation accuracy."""
-        metric = self.history[-1]["validation_accuracy"] if self.history else None
-        checkpoints.save(epoch=len(self.history), metric=metric, history=self.history, **self._parts())
+        """Write everything down, as of the end of an epoch or before the first."""
+        epoch = len(self.history)
+        accuracy = self.history[-1][METRIC] if self.history else 0.0
+        checkpoints.save(epoch, epoch=epoch, metrics={METRIC: accuracy}, extra=self.history, **self._parts())
 
     def fit(
         self, train: DataLoader, validation: DataLoader, checkpoints: CheckpointManager, until: int | None = None
@@ -121,7 +133,7 @@ class Training:
                 loss = self.train_epoch(train, bar)
                 found = predict(self.average, validation)
                 self.history.append(
-                    {"loss": loss, "validation_loss": found.loss, "validation_accuracy": found.accuracy, "lr": lr}
+                    {"loss": loss, "validation_loss": found.loss, METRIC: found.accuracy, "lr": lr}
                 )
                 self.save(checkpoints)
                 bar.write(
@@ -149,9 +161,4 @@ class Training:
         return total / seen
 
     def _parts(self) -> dict[str, object]:
-        return {
-            "model": self.model,
-            "average": self.average,
-            "optimizer": self.optimizer,
-            "scheduler": self.scheduler,
-        }
+        return {"model": self.model, "ema": self.average, "optimizer": self.optimizer, "scheduler": self.scheduler}

@@ -7,8 +7,7 @@ import pellucid
 from pellucid.cli import demo
 from pellucid.cli.digits import load_digits
 from pellucid.cli.network import SmallCNN
-from pellucid.cli.training import Settings, predict
-from pellucid.utils.checkpoints import CheckpointManager
+from pellucid.cli.training import Settings, open_checkpoints, predict
 
 torch = pytest.importorskip("torch")
 
@@ -75,7 +74,7 @@ def test_pytorch_computes_the_same_logits_from_the_file(finished):
 
 
 def test_pytorch_opens_the_training_checkpoint(finished):
-    file = demo.newest_file(finished[0] / "checkpoints")
+    file = open_checkpoints(finished[0] / "checkpoints").latest()
     assert torch.load(file, weights_only=True)["epoch"] == 4
 
 
@@ -83,7 +82,7 @@ def test_an_interrupted_run_ends_with_the_same_bits(tmp_path):
     digits, settings = load_digits(), Settings(epochs=3, batch_size=128)
 
     def train(folder, stops):
-        checkpoints = CheckpointManager(folder)
+        checkpoints = open_checkpoints(folder)
         for number, stop in enumerate(stops):
             pellucid.manual_seed(number)
             training = demo.start(digits, settings)
@@ -102,7 +101,7 @@ def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path):
     digits = load_digits()
     training = demo.start(digits, Settings(epochs=1, lr=1e30))
     with pytest.raises(FloatingPointError, match="smaller learning rate"):
-        demo.fit(training, digits, CheckpointManager(tmp_path))
+        demo.fit(training, digits, open_checkpoints(tmp_path))
 
 
 @pytest.mark.slow

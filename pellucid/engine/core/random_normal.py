@@ -26,7 +26,7 @@ from .random_arithmetic import (
 from .random_generator import Generator
 from .random_uniform import Shape, require, unit_float32, unit_float64
 
-_PAIRS = 1 << 13  # pairs worked on at a time, so that all temporaries stay in the second-level cache
+_PAIRS = 1 << 14  # pairs worked on at a time, so that all temporaries stay in the second-level cache
 Fused = Callable[[np.ndarray, np.ndarray, "np.ndarray | float"], np.ndarray]
 
 
@@ -240,8 +240,10 @@ def normal(
         part = np.dtype(f"f{dtype.itemsize // 2}")
         parts = normal(generator, (*shape, 2), part, mean, std / math.sqrt(2), contiguous)
         return parts.view(dtype)[..., 0]
-    require(dtype, FLOAT_TYPES, "normal_kernel_cpu")
     count = math.prod(shape)
+    if not count:
+        return np.empty(shape, dtype)
+    require(dtype, FLOAT_TYPES, "normal_kernel_cpu")
     with generator.lock:
         if contiguous and count >= 16:
             return _fill_blocks(generator, count, dtype, float(mean), float(std)).reshape(shape)
@@ -277,6 +279,8 @@ def log_normal(generator: Generator, shape: Shape, dtype: np.dtype, mean: float 
     dtype = np.dtype(dtype)
     if not std > 0.0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    if not math.prod(shape):
+        return np.empty(shape, dtype)
     require(dtype, FLOAT_TYPES, "log_normal_cpu")
     with generator.lock:
         values = serial_normals(generator, math.prod(shape))

@@ -153,19 +153,14 @@ def integers(
     low, high = _integer_bounds(dtype, low, high)
     count = math.prod(shape)
     with generator.lock:
-        if high - low >= 2**32 and dtype in _WIDE_TYPES:
+        if high - low >= 2**28:  # the remainder of 32 bits would favour small values by up to 6 %
             draws = generator.random64(count)
             # 2**64 possible values cannot be asked for here, so the range fits uint64.
             draws %= np.uint64(high - low)
         else:
-            draws = _remainder32(generator.random32(count), high - low)
+            draws = generator.random32(count)
+            draws %= np.uint32(high - low)
     return _cast_integers(draws, low, dtype).reshape(shape)
-
-
-def _remainder32(draws: np.ndarray, span: int) -> np.ndarray:
-    if span < 2**32:
-        draws %= np.uint32(span)
-    return draws
 
 
 def _cast_integers(draws: np.ndarray, low: int, dtype: np.dtype) -> np.ndarray:
@@ -184,8 +179,10 @@ def _cast_integers(draws: np.ndarray, low: int, dtype: np.dtype) -> np.ndarray:
 
 def _integers_of_dtype(generator: Generator, shape: Shape, dtype: np.dtype) -> np.ndarray:
     """`random_()`: 0 up to the largest value, for floating types up to 2**significand bits, which is included."""
-    require(dtype, (*_ALL_TYPES, np.dtype(bool)), "random_kernel_cpu")
     count = math.prod(shape)
+    if not count:
+        return np.empty(shape, dtype)
+    require(dtype, (*_ALL_TYPES, np.dtype(bool)), "random_kernel_cpu")
     with generator.lock:
         draws = generator.random64(count) if dtype in (np.int64, np.float64) else generator.random32(count)
     if dtype == bool:
@@ -196,12 +193,15 @@ def _integers_of_dtype(generator: Generator, shape: Shape, dtype: np.dtype) -> n
 
 
 def _integers_64_bits(generator: Generator, shape: Shape, dtype: np.dtype) -> np.ndarray:
+    count = math.prod(shape)
+    if not count:
+        return np.empty(shape, dtype)
     kernel = "random_full_64_bits_range_kernel_cpu"
     if dtype in _ALL_TYPES and dtype not in _WIDE_TYPES and dtype != np.float16:
         raise RuntimeError(f"{kernel} handles only int64, double, float and bfloat16")
     require(dtype, _WIDE_TYPES, kernel)
     with generator.lock:
-        draws = generator.random64(math.prod(shape))
+        draws = generator.random64(count)
     return _cast_integers(draws, 0, dtype).reshape(shape)
 
 
@@ -260,8 +260,11 @@ def _check_in_range(dtype: np.dtype, value: int, name: str) -> None:
 
 
 def _through(value: int, dtype: np.dtype) -> int:
-    wide = np.int64(value)
-    return int((wide.astype(np.float32) if dtype in HALF_TYPES else wide).astype(dtype).astype(np.float64))
+    """`value` rounded to dtype; what is then no int64 becomes the smallest one, as x86 converts it."""
+    with np.errstate(over="ignore"):
+        wide = np.int64(value).astype(np.float32) if dtype in HALF_TYPES else np.int64(value)
+        rounded = float(wide.astype(dtype))
+    return int(rounded) if -(2.0**63) <= rounded < 2.0**63 else -(2**63)
 
 
 def _raise_low(low: int, dtype: np.dtype) -> int:
@@ -325,8 +328,8 @@ def _exchange(partners: np.ndarray) -> np.ndarray:
     source = steps.copy()  # whose position's content stands at position i when step i comes
     last = np.append(first[1:], True)
     source[partner_of[last]] = step_of[last]
-    own = source == steps
-    source[own] = np.where(earlier[own] >= 0, earlier[own], steps[own])
+    stays = partners == steps
+    source[stays] = np.where(earlier[stays] >= 0, earlier[stays], steps[stays])
     while True:
         further = source[source]
         if np.array_equal(further, source):
@@ -338,13 +341,15 @@ def bernoulli(generator: Generator, p: float | np.ndarray, shape: Shape, dtype: 
     """1 where a uniform is below p: a 53-bit uniform for a number or a float64 array, else a 24-bit one."""
     dtype = np.dtype(dtype)
     count = math.prod(shape)
+    if not isinstance(p, np.ndarray) and not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+    if not count:
+        return np.empty(shape, dtype)
     if isinstance(p, np.ndarray):
         require(dtype, (*_ALL_TYPES, np.dtype(bool)), "bernoulli_tensor_cpu_self_")
         require(p.dtype, FLOAT_TYPES, "bernoulli_tensor_cpu_p_")
         return _bernoulli_array(generator, np.broadcast_to(p, shape).reshape(-1)).astype(dtype).reshape(shape)
     require(dtype, (*_ALL_TYPES, np.dtype(bool)), "bernoulli_scalar_cpu_")
-    if not 0 <= p <= 1:
-        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     with generator.lock:
         draws = generator.random32(2 * count).reshape(count, 2)
     # u = m * 2**-53 < p is m < threshold in integers; the high 21 bits nearly always decide.
@@ -370,6 +375,8 @@ def exponential(generator: Generator, shape: Shape, dtype: np.dtype, rate: float
     dtype = np.dtype(dtype)
     if not rate > 0.0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
+    if not math.prod(shape):
+        return np.empty(shape, dtype)
     require_floating(dtype, "Exponential", scalar_name(dtype))
     with generator.lock:
         u = unit_float64(generator, math.prod(shape))
@@ -381,6 +388,8 @@ def geometric(generator: Generator, shape: Shape, dtype: np.dtype, p: float) -> 
     dtype = np.dtype(dtype)
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    if not math.prod(shape):
+        return np.empty(shape, dtype)
     require(dtype, _ALL_TYPES, "geometric_cpu")
     with generator.lock:
         u = unit_float64(generator, math.prod(shape))

@@ -173,7 +173,7 @@ class RuleOptimizer(Optimizer):
         raise NotImplementedError
 
     def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        """The state of a parameter before its first step."""
+        """The state of a parameter before its first step; an empty one is not kept."""
         raise NotImplementedError
 
     def _settings(self, group: dict[str, Any]) -> dict[str, Any]:
@@ -210,9 +210,11 @@ class RuleOptimizer(Optimizer):
                 raise RuntimeError(f"{type(self).__name__} does not support sparse gradients{self._sparse_advice}")
             if fused:
                 _check_fused_parameter(param)
-            state = self.state[param]
+            state = self.state.get(param)
             if not state:
-                state.update(self._new_state(param, group))
+                state = self._new_state(param, group)
+                if state:
+                    self.state[param] = state
             params.append(param)
             grads.append(grad)
             states.append(state)

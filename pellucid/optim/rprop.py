@@ -70,9 +70,8 @@ class Rprop(RuleOptimizer):
         shrink, grow = settings["etas"]
         previous, step_size = state["prev"], state["step_size"]
         agreement = grad * (previous.clone() if settings["differentiable"] else previous)
-        # A NaN agrees with nothing and stays, so that it is seen in the parameter.
-        unchanged = pellucid.where(agreement == 0, 1.0, agreement)
-        factor = pellucid.where(agreement > 0, grow, pellucid.where(agreement < 0, shrink, unchanged))
+        factor = pellucid.where(agreement > 0, grow, pellucid.ones_like(agreement))
+        factor = pellucid.where(agreement < 0, shrink, factor)
         step_size.mul_(factor).clamp_(*settings["step_sizes"])
         grad = pellucid.where(agreement < 0, 0.0, grad)
         size = step_size.clone() if settings["differentiable"] else step_size

@@ -74,7 +74,7 @@ class SGD(RuleOptimizer):
             self._step_supports_amp_scaling = True
 
     def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {}
+        return {"momentum_buffer": None} if group["momentum"] != 0 else {}
 
     @staticmethod
     def _rule(param: Tensor, grad: Tensor, state: dict[str, Any], settings: dict[str, Any]) -> None:

@@ -57,8 +57,9 @@ from pellucid.engine.core.promotion import can_cast, promote_types
 from pellucid.engine.tensor import Tensor
 from pellucid.engine.tensor.arguments import is_tensor
 from pellucid.engine.tensor.arithmetic import add, mul, multiply, neg, negative, sub, subtract
-from pellucid.engine.tensor.conversion import clone, from_dlpack
+from pellucid.engine.tensor.conversion import clone
 from pellucid.engine.tensor.creation import as_tensor, empty, from_numpy, full, ones, set_default_dtype, tensor, zeros
+from pellucid.engine.tensor.dlpack import from_dlpack
 from pellucid.engine.tensor.layout import (
     channels_last,
     channels_last_3d,
@@ -115,7 +116,7 @@ newaxis = None
 # Submodules that load when they are first asked for, so that `import pellucid` stays about as quick as `import numpy`.
 _SUBMODULES = frozenset(
     {
-        "amp", "autograd", "backends", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "hub", "jit", "linalg",
+        "_tensor_str", "amp", "autograd", "backends", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "hub", "jit", "linalg",
         "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "quantization", "random", "safetensors", "serialization",
         "special", "testing", "types", "utils", "version",
     }
@@ -125,7 +126,8 @@ _SUBMODULES = frozenset(
 _LATE = {
     "save": "serialization", "load": "serialization", "manual_seed": "random", "seed": "random", "initial_seed": "random",
     "get_rng_state": "random", "set_rng_state": "random", "Generator": "random", "default_generator": "random",
-    "set_printoptions": "_tensor_str",
+    "set_printoptions": "_tensor_str", "to_dlpack": "utils.dlpack", "is_anomaly_enabled": "autograd.anomaly_mode",
+    "is_anomaly_check_nan_enabled": "autograd.anomaly_mode", "set_anomaly_enabled": "autograd.anomaly_mode",
 }  # fmt: skip
 
 

@@ -1,9 +1,9 @@
 """Activation checkpointing: forget what a part of the network computed, and compute it again when `backward` needs it.
 
-Two ways, as in PyTorch. With `use_reentrant=False` each tensor that would be kept is replaced by a place to fill; the first
-one that `backward` asks for runs the function again, which fills them all. With `use_reentrant=True` the whole part is one
-`Function` whose backward runs forward and backward inside itself. (Chen et al., Training Deep Nets with Sublinear Memory
-Cost, arXiv:1604.06174.)
+Two ways, as in PyTorch. With `use_reentrant=False` each tensor that would be kept is replaced by a place to fill; the
+first one that `backward` asks for runs the function again, which fills them all. With `use_reentrant=True` the whole
+part is one `Function` whose backward runs forward and backward inside itself. (Chen et al., Training Deep Nets with
+Sublinear Memory Cost, arXiv:1604.06174.)
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from pellucid.utils.checkpoint_log import OperatorLog
 
 Contexts = Callable[[], tuple[Any, Any]]
 ADVICE = (
-    "\nTip: to see a comparison between the operators of the original forward and of the recomputation, pass debug=True to "
+    "\nTip: to see a comparison between the operators of the original forward and of the recomputation, pass "
+    "debug=True to "
     "checkpoint(). The function must do the same both times: no branches on what changes in between."
 )
 EXPLICIT = (
     "{}: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling checkpoint without "
-    "use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to preserve the current "
+    "use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to preserve the "
+    "current "
     "default behavior, you can pass use_reentrant=True."
 )
 
@@ -67,7 +69,8 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
-    """Inside, whether errors list the operators of both runs, whatever `checkpoint(debug=...)` says; None leaves it to that.
+    """Inside, whether errors list the operators of both runs, whatever `checkpoint(debug=...)` says; None leaves it to
+    that.
 
     >>> from pellucid.utils.checkpoint import set_checkpoint_debug_enabled
     >>> with set_checkpoint_debug_enabled(True):
@@ -106,7 +109,8 @@ def checkpoint(
     `preserve_rng_state` draws the same random numbers (the same dropout masks) the second time. Without reentrance:
     `context_fn` returns two context managers, for the forward pass and for the recomputation; `determinism_check`
     "default" raises CheckpointError when shapes, dtypes or devices differ the second time, "none" does not look;
-    `early_stop` ends the recomputation at the last tensor needed; `debug` lists the operators of both runs in the error.
+    `early_stop` ends the recomputation at the last tensor needed; `debug` lists the operators of both runs in the
+    error.
 
     >>> import pellucid as torch
     >>> from pellucid.utils.checkpoint import checkpoint
@@ -124,9 +128,7 @@ def checkpoint(
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
     if determinism_check not in ("default", "none"):
-        raise ValueError(
-            f"determinism_check should be one of ['default', 'none'], but got {determinism_check}"
-        )
+        raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
     debug = debug if _Settings.debug is None else _Settings.debug
     early_stop = early_stop if _Settings.early_stop is None else _Settings.early_stop
     if debug and context_fn is not noop_context_fn:
@@ -184,7 +186,7 @@ class _Inputs(Node):
 
 
 class _Frame:
-    """One call of a checkpointed function: how to run it again, and the places that then have to be filled, in order."""
+    """One call of a checkpointed function: how to run it again, and the places to fill then, in order."""
 
     def __init__(
         self,
@@ -241,7 +243,8 @@ class _Frame:
             self._fail_by_count(self.filled)
         if self.differences:
             self._fail(
-                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during "
+                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
+                "during "
                 "the forward pass.\n" + "".join(self.differences)
             )
 

@@ -23,7 +23,9 @@ class OperatorLog:
     def __exit__(self, *exception: object) -> None:
         state.stack.remove(self)
 
-    def intercept(self, op: Any, operands: tuple[Any, ...], settings: dict[str, Any], proceed: Callable[..., Any]) -> Any:
+    def intercept(
+        self, op: Any, operands: tuple[Any, ...], settings: dict[str, Any], proceed: Callable[..., Any]
+    ) -> Any:
         """Note the call and run it."""
         shapes = ", ".join([str(list(each.shape)) if hasattr(each, "shape") else repr(each) for each in operands])
         self.lines.append(f"{op.name}({shapes}) at {user_line()}")

@@ -35,7 +35,9 @@ SCALAR: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
 
 
 def inputs_of(library: Any, arrays: tuple[np.ndarray, ...], requires_grad: bool = False) -> Any:
-    tensors = tuple(library.tensor(each.tolist(), dtype=library.float64, requires_grad=requires_grad) for each in arrays)
+    tensors = tuple(
+        library.tensor(each.tolist(), dtype=library.float64, requires_grad=requires_grad) for each in arrays
+    )
     return tensors if len(tensors) > 1 else tensors[0]
 
 
@@ -62,7 +64,9 @@ def both(call: Callable[[Any], Any]) -> tuple[Any, Any]:
 def test_jacobian(name: str, options: dict[str, Any]) -> None:
     function, arrays = FUNCTIONS[name]
     ours, theirs = both(
-        lambda lib: lib.autograd.functional.jacobian(function, inputs_of(lib, arrays, "create_graph" in options), **options)
+        lambda lib: lib.autograd.functional.jacobian(
+            function, inputs_of(lib, arrays, "create_graph" in options), **options
+        )
     )
     assert ours == theirs
 
@@ -82,7 +86,9 @@ def test_forward_strategy_gives_the_same_jacobian() -> None:
 def test_hessian(name: str, options: dict[str, Any]) -> None:
     function, arrays = SCALAR[name]
     ours, theirs = both(
-        lambda lib: lib.autograd.functional.hessian(function, inputs_of(lib, arrays, "create_graph" in options), **options)
+        lambda lib: lib.autograd.functional.hessian(
+            function, inputs_of(lib, arrays, "create_graph" in options), **options
+        )
     )
     assert ours == theirs
 
@@ -109,7 +115,9 @@ def test_jvp_and_vjp(name: str, options: dict[str, Any]) -> None:
     vectors = tuple(np.cos(np.arange(each.size)).reshape(each.shape) for each in arrays)
     needs = "create_graph" in options
     ours, theirs = both(
-        lambda lib: lib.autograd.functional.jvp(function, inputs_of(lib, arrays, needs), inputs_of(lib, vectors), **options)
+        lambda lib: lib.autograd.functional.jvp(
+            function, inputs_of(lib, arrays, needs), inputs_of(lib, vectors), **options
+        )
     )
     assert ours == theirs
 

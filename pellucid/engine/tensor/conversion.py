@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pellucid.engine.core import dtypes, graph
-from pellucid.engine.core.data import TensorData, from_array
+from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.device import CPU, META, usable
 from pellucid.engine.core.device import device as device_type
 from pellucid.engine.core.dispatch import InPlace
@@ -17,7 +17,15 @@ from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import memory as ops
 from pellucid.engine.tensor.arguments import need_operand, need_tensor
-from pellucid.engine.tensor.layout import contiguous_format, follows, memory_format, preserve_format, strided, strides_for
+from pellucid.engine.tensor.dlpack import capsule_of, device_of
+from pellucid.engine.tensor.layout import (
+    contiguous_format,
+    follows,
+    memory_format,
+    preserve_format,
+    strided,
+    strides_for,
+)
 
 
 def clone(input: Any, *, memory_format: memory_format | None = None) -> Any:
@@ -174,18 +182,6 @@ def size(self: Any, dim: int | None = None) -> Any:
     return self._meta.shape[wrap_dim(dim, self._meta.ndim)]
 
 
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
-    """A tensor over the memory of an object with `__dlpack__` (an array of another library).
-
-    >>> import numpy, pellucid as torch
-    >>> torch.from_dlpack(numpy.arange(3))
-    tensor([0, 1, 2])
-    """
-    array = np.from_dlpack(ext_tensor)
-    made = from_array(array)
-    return clone(made) if copy else made
-
-
 class ConversionMethods:
     """Rows of `Tensor`."""
 
@@ -204,13 +200,10 @@ class ConversionMethods:
     size = size
 
     def __dlpack__(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
-        if graph.requires_grad(self):
-            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        options = {name: value for name, value in (("max_version", max_version), ("copy", copy)) if value is not None}
-        return self._array.__dlpack__(**options)
+        return capsule_of(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self: Any) -> tuple[Any, int]:
-        return self._array.__dlpack_device__()
+        return device_of(self)
 
     def type_as(self: Any, other: Any) -> Any:
         """Converted to the dtype of `other`."""

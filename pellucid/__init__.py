@@ -60,6 +60,7 @@ from pellucid.engine.tensor.arithmetic import add, mul, multiply, neg, negative,
 from pellucid.engine.tensor.conversion import clone
 from pellucid.engine.tensor.creation import as_tensor, empty, from_numpy, full, ones, set_default_dtype, tensor, zeros
 from pellucid.engine.tensor.dlpack import from_dlpack
+from pellucid.engine.tensor.indexing import index_put, nonzero
 from pellucid.engine.tensor.layout import (
     channels_last,
     channels_last_3d,

@@ -70,6 +70,8 @@ def run(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     if plan.views is not None:
         return _run_view(op, plan, operands, settings)
     result = plan.kernel([x._array if isinstance(x, TensorData) else x for x in operands], settings)
+    if plan.dynamic:
+        return _wrap_dynamic(result, plan)
     if plan.single:
         out: Any = wrap(result, plan.metas[0])
     else:
@@ -80,6 +82,12 @@ def run(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
                 graph.record(op, plan, operands, settings, out)
                 break
     return out
+
+
+def _wrap_dynamic(result: Any, plan: Plan) -> Any:
+    if plan.single:
+        return wrap(result, plan.metas[0].like(result.shape))
+    return tuple([wrap(array, meta.like(array.shape)) for array, meta in zip(result, plan.metas, strict=True)])
 
 
 def _run_view(op: Any, plan: Plan, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
@@ -197,7 +205,8 @@ def run_out(op: Any, out: Any, operands: tuple[Any, ...], settings: dict[str, An
         _check_out(op, target, meta)
     results: Any = plan.kernel([x._array if isinstance(x, TensorData) else x for x in operands], settings)
     results = (results,) if plan.single else results
-    for target, meta, result in zip(targets, plan.metas, results, strict=True):
+    metas = [m.like(r.shape) for m, r in zip(plan.metas, results, strict=True)] if plan.dynamic else plan.metas
+    for target, meta, result in zip(targets, metas, results, strict=True):
         if target._meta.shape != meta.shape:
             resize_out(target, meta)
         if target._meta.device is not META:

@@ -28,7 +28,7 @@ class Op:
     """An operator: its NumPy meaning, its shape and type rule, its gradient rules. Calling it runs it."""
 
     __slots__ = (
-        "accepts", "body", "doc", "grad_name", "half", "kernels", "kind", "meta_rule", "name", "onnx_rule", "operands", "outputs", "plans",
+        "accepts", "body", "doc", "dynamic", "grad_name", "half", "kernels", "kind", "meta_rule", "name", "onnx_rule", "operands", "outputs", "plans",
         "promote", "result", "rules", "setting_names", "variadic", "zero_gradient",
     )  # fmt: skip
 
@@ -51,6 +51,7 @@ class Op:
         self.accepts: str | None = traits.get("accepts")
         self.half: str = traits.get("half", "upcast")
         self.grad_name: str = traits.get("grad_name") or _node_name(self.name)
+        self.dynamic: bool = traits.get("dynamic", False)  # the result's shape depends on the data
         self.zero_gradient: bool = traits.get("zero_gradient", False)
         self.meta_rule: Callable[..., Any] | None = None
         self.onnx_rule: Callable[..., Any] | None = None
@@ -134,7 +135,8 @@ def pointwise(body: Callable[..., Any] | None = None, **traits: Any) -> Any:
 
 
 def op(body: Callable[..., Any] | None = None, **traits: Any) -> Any:
-    """An operator given by a NumPy body and a meta rule. Traits: `outputs` (their names), `half` ("keep": bodies see bfloat16)."""
+    """An operator given by a NumPy body and a meta rule. Traits: `outputs` (their names), `half` ("keep": bodies see
+    bfloat16), `dynamic` (shapes depend on the data: the meta tells dtypes only, and there is no gradient)."""
     if body is None:
         return lambda function: Op(function, "general", **traits)
     return Op(body, "general", **traits)

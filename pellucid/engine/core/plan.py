@@ -20,7 +20,7 @@ Kernel = Callable[[list[Any], dict[str, Any]], Any]
 class Plan:
     """A prepared call: `kernel(arrays, settings)` gives the array(s) of `metas`; for views, `views` has the offsets instead."""
 
-    __slots__ = ("differentiable", "kernel", "metas", "operand_metas", "recipes", "single", "views")
+    __slots__ = ("differentiable", "dynamic", "kernel", "metas", "operand_metas", "recipes", "single", "views")
 
     def __init__(self, op: Any, operand_metas: tuple[Any, ...], metas: tuple[Meta, ...], kernel: Any, views: Any = None) -> None:
         self.operand_metas = operand_metas
@@ -28,7 +28,8 @@ class Plan:
         self.kernel: Kernel = kernel
         self.views: list[int] | None = views
         self.single = op.kind in ("pointwise", "view") or (op.kind == "general" and len(op.outputs) == 1)
-        self.differentiable = not op.zero_gradient and any(meta.dtype.category >= 2 for meta in metas)
+        self.dynamic: bool = op.dynamic
+        self.differentiable = not (op.zero_gradient or op.dynamic) and any(meta.dtype.category >= 2 for meta in metas)
         self.recipes: dict[Any, Any] = {}
 
 
@@ -177,6 +178,10 @@ def _plan_general(op: Any, metas: tuple[Any, ...], where: device, settings: dict
         raise AssertionError(f"operator {op.name} has no meta rule")
     found = op.meta_rule(*metas, **settings)
     results: tuple[Meta, ...] = (found,) if isinstance(found, Meta) else tuple(found)
+    if where is META and op.dynamic:
+        raise NotImplementedError(
+            f"{op.name}: the shape of the result depends on the data, and tensors on the meta device have none"
+        )
     if where is META or any(meta.device is META for meta in results):
         count = len(results)
         return Plan(op, metas, results, _no_data if len(op.outputs) == 1 else lambda arrays, settings: (None,) * count)
@@ -191,11 +196,20 @@ def _general_kernel(op: Any, results: tuple[Meta, ...]) -> Kernel:
         ready = [_widen(x) for x in arrays] if upcast else arrays
         with np.errstate(all="ignore"):
             found = op.body(*ready, **settings)
+            if op.dynamic:
+                return _settle_dynamic(found, results, arrays)
             if single:
                 return settle(found, results[0], arrays)
             return tuple([settle(each, meta, arrays) for each, meta in zip(found, results, strict=True)])
 
     return kernel
+
+
+def _settle_dynamic(found: Any, results: tuple[Meta, ...], arrays: list[Any]) -> Any:
+    several = found if isinstance(found, tuple) else (found,)
+    metas = [meta.like(np.shape(each)) for each, meta in zip(several, results, strict=True)]
+    settled = tuple([settle(each, meta, arrays) for each, meta in zip(several, metas, strict=True)])
+    return settled if isinstance(found, tuple) else settled[0]
 
 
 _HALF_NUMPY = frozenset(kind.numpy for kind in HALF)

@@ -17,6 +17,7 @@ from pellucid.engine.core.modes import state
 from pellucid.engine.core.storage import Version
 from pellucid.engine.tensor.arithmetic import ArithmeticMethods
 from pellucid.engine.tensor.conversion import ConversionMethods
+from pellucid.engine.tensor.indexing import IndexingMethods
 from pellucid.engine.tensor.printing import tensor_repr
 from pellucid.engine.tensor.shape import ShapeMethods
 
@@ -24,6 +25,7 @@ from pellucid.engine.tensor.shape import ShapeMethods
 class Tensor(
     ArithmeticMethods,
     ConversionMethods,
+    IndexingMethods,
     ShapeMethods,
     TensorData,
 ):

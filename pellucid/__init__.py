@@ -129,6 +129,9 @@ _LATE = {
     "get_rng_state": "random", "set_rng_state": "random", "Generator": "random", "default_generator": "random",
     "set_printoptions": "_tensor_str", "to_dlpack": "utils.dlpack", "is_anomaly_enabled": "autograd.anomaly_mode",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode", "set_anomaly_enabled": "autograd.anomaly_mode",
+    "use_deterministic_algorithms": "utils.deterministic", "are_deterministic_algorithms_enabled": "utils.deterministic",
+    "is_deterministic_algorithms_warn_only_enabled": "utils.deterministic",
+    "set_deterministic_debug_mode": "utils.deterministic", "get_deterministic_debug_mode": "utils.deterministic",
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pellucid.engine.core.determinism import determinism
 from pellucid.engine.core.device import device as device_type
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.meta import Meta, preserved_strides
@@ -27,7 +28,7 @@ def full_meta(*, size: tuple[int, ...], value: Any, dtype: dtype_type, device: d
 @op(half="keep")
 def empty(*, size: tuple[int, ...], dtype: dtype_type, device: device_type, strides: tuple[int, ...] | None = None) -> np.ndarray:
     """A tensor whose elements are whatever the memory holds."""
-    return np.empty(size, dtype.numpy)
+    return determinism.fill(np.empty(size, dtype.numpy))
 
 
 @empty.meta

@@ -232,7 +232,7 @@ def _integer_bounds(dtype: np.dtype, low: int, high: int | None) -> tuple[int, i
                 f"but got from={low} > to_inc={last}"
             )
     else:
-        last = 1 if dtype == bool else min(int(np.iinfo(dtype).max), 2**63 - 1)
+        last = 1 if dtype == bool else int(np.iinfo(dtype).max)  # of uint64 out of bounds, as in PyTorch
     _check_in_range(dtype, low, "from")
     _check_in_range(dtype, last, "to - 1")
     return low, last + 1

@@ -56,7 +56,28 @@ from pellucid.engine.core.modes import (
 from pellucid.engine.core.promotion import can_cast, promote_types
 from pellucid.engine.tensor import Tensor
 from pellucid.engine.tensor.arguments import is_tensor
-from pellucid.engine.tensor.arithmetic import add, mul, multiply, neg, negative, sub, subtract
+from pellucid.engine.tensor.arithmetic import (
+    add,
+    addcdiv,
+    addcmul,
+    div,
+    divide,
+    float_power,
+    floor_divide,
+    fmod,
+    lerp,
+    mul,
+    multiply,
+    neg,
+    negative,
+    positive,
+    reciprocal,
+    remainder,
+    rsub,
+    sub,
+    subtract,
+    true_divide,
+)
 from pellucid.engine.tensor.conversion import clone
 from pellucid.engine.tensor.creation import as_tensor, empty, from_numpy, full, ones, set_default_dtype, tensor, zeros
 from pellucid.engine.tensor.dlpack import from_dlpack

@@ -331,7 +331,7 @@ class OpNode(Node):
             elif kind == "output":
                 arguments[name] = self.saved["output", index].get(self)
             elif kind == "setting":
-                arguments[name] = self.settings[name]
+                arguments[name] = self.settings[name] if name in self.settings else self.op.defaults[name]
             else:
                 arguments[name] = self._needs()
         if rule.open:

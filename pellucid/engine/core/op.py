@@ -28,7 +28,7 @@ class Op:
     """An operator: its NumPy meaning, its shape and type rule, its gradient rules. Calling it runs it."""
 
     __slots__ = (
-        "accepts", "body", "doc", "dynamic", "grad_name", "half", "kernels", "kind", "meta_rule", "name", "onnx_rule", "operands", "outputs", "plans",
+        "accepts", "body", "defaults", "doc", "dynamic", "grad_name", "half", "kernels", "kind", "meta_rule", "name", "onnx_rule", "operands", "outputs", "plans",
         "promote", "result", "rules", "setting_names", "variadic", "zero_gradient",
     )  # fmt: skip
 
@@ -45,6 +45,7 @@ class Op:
             positional = (*positional, code.co_varnames[named])
         self.operands: tuple[str, ...] = ("x",) if kind in ("view", "views") else positional
         self.setting_names = code.co_varnames[code.co_argcount : named]
+        self.defaults: dict[str, Any] = body.__kwdefaults__ or {}
         self.outputs: tuple[str, ...] = traits.get("outputs") or ("y",)
         self.result: Any = traits.get("result", "promoted")
         self.promote: tuple[str, ...] | None = traits.get("promote")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from pickle import UnpicklingError
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,6 +26,10 @@ _LARGEST_KEY = 1 << 61  # Python hashes integers modulo 2**61 - 1; beyond it equ
 _DTYPE_CODE = re.compile(r"^[<>=|]?(?:\?|b1|[biufc](?:1|2|4|8|16)|[SU]\d{1,6})$")
 
 
+class NotPermittedError(Exception):
+    """A file asks for something that is not on the list; the unpickler adds where in the file."""
+
+
 class Reader(Protocol):
     """The part of the unpickler that a call needs; it counts the bytes that calls make out of few bytes of file."""
 
@@ -41,17 +44,17 @@ Call = Callable[[Reader, tuple[Any, ...]], Any]
 
 
 def check_key(key: Any) -> None:
-    """UnpicklingError unless hashing and comparing `key` is sure to be quick."""
+    """NotPermittedError unless hashing and comparing `key` is sure to be quick."""
     pending, parts = [key], 0
     while pending:
         part = pending.pop()
         parts += 1
         if parts > _KEY_PARTS:
-            raise UnpicklingError(f"a dictionary key or set element has more than {_KEY_PARTS} parts")
+            raise NotPermittedError(f"a dictionary key or set element has more than {_KEY_PARTS} parts")
         if isinstance(part, (tuple, frozenset)):
             pending.extend(part)
         elif type(part) is int and not -_LARGEST_KEY < part < _LARGEST_KEY:
-            raise UnpicklingError("a dictionary key or set element is an integer of more than 61 bits")
+            raise NotPermittedError("a dictionary key or set element is an integer of more than 61 bits")
 
 
 def set_item(reader: Reader, target: Any, key: Any, value: Any) -> None:
@@ -64,7 +67,7 @@ def set_item(reader: Reader, target: Any, key: Any, value: Any) -> None:
 def _expect(condition: object, name: str, arguments: tuple[Any, ...]) -> None:
     if not condition:
         kinds = ", ".join(type(argument).__name__ for argument in arguments[:8])
-        raise UnpicklingError(f"{name} is called with arguments ({kinds}) that PyTorch never gives it")
+        raise NotPermittedError(f"{name} is called with arguments ({kinds}) that PyTorch never gives it")
 
 
 def _filled(reader: Reader, kind: type, name: str, arguments: tuple[Any, ...]) -> Any:
@@ -92,7 +95,7 @@ def _set(reader: Reader, arguments: tuple[Any, ...]) -> Any:
     _expect(len(arguments) <= 1 and all(isinstance(each, (list, tuple)) for each in arguments), "set", arguments)
     made: set[Any] = set()
     for item in arguments[0] if arguments else ():
-        reader.charge(60)
+        reader.charge(100)
         check_key(item)
         made.add(item)
     return made
@@ -220,10 +223,14 @@ def set_attributes(target: Any, state: Any) -> None:
         if part is None:
             continue
         if not isinstance(part, dict):
-            raise UnpicklingError(f"attributes of {type(target).__name__} are given by {type(part).__name__}, not by a dict")
+            raise NotPermittedError(
+                f"attributes of {type(target).__name__} are given by {type(part).__name__}, not by a dict"
+            )
         for name, value in part.items():
             if type(name) is not str or hasattr(type(target), name):
-                raise UnpicklingError(f"the file would overwrite the attribute {name!r:.80} of a {type(target).__name__}")
+                raise NotPermittedError(
+                    f"the file would overwrite the attribute {name!r:.80} of a {type(target).__name__}"
+                )
             target.__dict__[name] = value
 
 
@@ -233,7 +240,7 @@ def set_attributes(target: Any, state: Any) -> None:
 def _numpy_dtype(reader: Reader, arguments: tuple[Any, ...]) -> Any:
     _expect(1 <= len(arguments) <= 3 and type(arguments[0]) is str, "numpy.dtype", arguments)
     if not _DTYPE_CODE.match(arguments[0]):
-        raise UnpicklingError(f"numpy.dtype({arguments[0][:40]!r}) is not a plain number or string type")
+        raise NotPermittedError(f"numpy.dtype({arguments[0][:40]!r}) is not a plain number or string type")
     return np.dtype(arguments[0], align=False, copy=True)
 
 
@@ -241,20 +248,26 @@ def set_dtype_state(target: np.dtype[Any], state: Any) -> None:
     """Byte order of a dtype that `_numpy_dtype` made for this file alone; fields and metadata are refused."""
     plain = isinstance(state, tuple) and len(state) >= 5 and state[0] == 3 and not any(state[2:5])
     if not plain or state[1] not in ("<", ">", "=", "|"):
-        raise UnpicklingError("a numpy.dtype has fields or metadata, which only weights_only=False reads")
+        raise NotPermittedError("a numpy.dtype has fields or metadata, which only weights_only=False reads")
     sizes = (target.itemsize, target.alignment) if target.kind in "SU" else (-1, -1)
     target.__setstate__((3, state[1], None, None, None, *sizes, 0))
 
 
 def _numpy_scalar(reader: Reader, arguments: tuple[Any, ...]) -> Any:
-    _expect(len(arguments) == 2 and isinstance(arguments[0], np.dtype) and type(arguments[1]) is bytes, "numpy scalar", arguments)
+    _expect(
+        len(arguments) == 2 and isinstance(arguments[0], np.dtype) and type(arguments[1]) is bytes,
+        "numpy scalar",
+        arguments,
+    )
     kind, raw = arguments
     _expect(not kind.hasobject and kind.itemsize == len(raw) and raw, "numpy scalar", arguments)
     return np.frombuffer(raw, kind)[0]
 
 
 def _numpy_reconstruct(reader: Reader, arguments: tuple[Any, ...]) -> Any:
-    _expect(len(arguments) == 3 and arguments[0] is np.ndarray and arguments[1] in ((0,), [0]), "numpy array", arguments)
+    _expect(
+        len(arguments) == 3 and arguments[0] is np.ndarray and arguments[1] in ((0,), [0]), "numpy array", arguments
+    )
     reader.charge(100)
     return np.ndarray((0,), np.int8)
 
@@ -262,23 +275,31 @@ def _numpy_reconstruct(reader: Reader, arguments: tuple[Any, ...]) -> Any:
 def set_array_state(reader: Reader, target: np.ndarray[Any, Any], state: Any) -> None:
     """Shape, type and bytes of an array that `_reconstruct` made; the bytes must be exactly as many as the shape needs."""
     if not isinstance(state, tuple) or len(state) != 5:
-        raise UnpicklingError("a numpy array has a malformed state")
+        raise NotPermittedError("a numpy array has a malformed state")
     version, shape, kind, is_fortran, raw = state
     sound = isinstance(kind, np.dtype) and not kind.hasobject and type(raw) is bytes and isinstance(shape, tuple)
     if not sound or version != 1 or len(shape) > 32 or not all(type(size) is int and size >= 0 for size in shape):
-        raise UnpicklingError("a numpy array of Python objects, or with a malformed state, is not read with weights_only=True")
+        raise NotPermittedError(
+            "a numpy array of Python objects, or with a malformed state, is not read with weights_only=True"
+        )
     count = 1
     for size in shape:
         count *= size
     if count * kind.itemsize != len(raw):
-        raise UnpicklingError(f"a numpy array of shape {shape} and type {kind} needs {count * kind.itemsize} bytes, not {len(raw)}")
+        raise NotPermittedError(
+            f"a numpy array of shape {shape} and type {kind} needs {count * kind.itemsize} bytes, not {len(raw)}"
+        )
     reader.charge(len(raw))
     target.__setstate__((1, shape, kind, bool(is_fortran), raw))
 
 
 def _numpy_frombuffer(reader: Reader, arguments: tuple[Any, ...]) -> Any:
     """How protocol 5 writes an array: its bytes, type, shape and order."""
-    _expect(len(arguments) == 4 and type(arguments[0]) in (bytes, bytearray) and arguments[3] in ("C", "F"), "numpy array", arguments)
+    _expect(
+        len(arguments) == 4 and type(arguments[0]) in (bytes, bytearray) and arguments[3] in ("C", "F"),
+        "numpy array",
+        arguments,
+    )
     target = np.ndarray((0,), np.int8)
     set_array_state(reader, target, (1, arguments[2], arguments[1], arguments[3] == "F", bytes(arguments[0])))
     return target

@@ -267,7 +267,9 @@ def _wide_values(name: str, stored: int, size: int, offset: int, extra: bytes) -
             wanted = [size == LIMIT32, stored == LIMIT32, offset == LIMIT32]
             if len(values) < sum(wanted):
                 break
-            size, stored, offset = (values.pop(0) if wide else short for wide, short in zip(wanted, (size, stored, offset), strict=True))
+            size, stored, offset = (
+                values.pop(0) if wide else short for wide, short in zip(wanted, (size, stored, offset), strict=True)
+            )
             return stored, size, offset
         position += length
     raise corrupt(f"record {name!r} has no valid zip64 field")

@@ -87,9 +87,7 @@ class ArchiveWriter:
         self._put(END64.pack(b"PK\x06\x06", END64.size - 12, 0x031E, 0x002D, 0, 0, count, count, size, start))
         self._put(END64_LOCATOR.pack(b"PK\x06\x07", 0, end64, 1))
         short_count = min(count, 0xFFFF)
-        self._put(
-            END.pack(b"PK\x05\x06", 0, 0, short_count, short_count, min(size, LIMIT32), min(start, LIMIT32), 0)
-        )
+        self._put(END.pack(b"PK\x05\x06", 0, 0, short_count, short_count, min(size, LIMIT32), min(start, LIMIT32), 0))
 
     def _identity(self) -> bytes:
         """Forty digits that depend on the names and the checksums of all records, as PyTorch's do."""

@@ -73,7 +73,9 @@ def location_tag(storage: Any) -> str:
         location = tagger(storage)
         if location:
             return location
-    raise RuntimeError(f"don't know how to determine data location of {type(storage).__name__}; register_package() teaches a device")
+    raise RuntimeError(
+        f"don't know how to determine data location of {type(storage).__name__}; register_package() teaches a device"
+    )
 
 
 def default_restore_location(storage: Any, location: str) -> Any:
@@ -151,5 +153,3 @@ def _as_device(location: str) -> device | None:
         return device(location)
     except RuntimeError:
         return None
-
-

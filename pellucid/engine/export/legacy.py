@@ -33,7 +33,9 @@ class Section(NamedTuple):
 # -- writing --------------------------------------------------------------------------------------------------------
 
 
-def take_apart_legacy(obj: Any, protocol: int, pickle_module: Any, location_of: LocationOf) -> tuple[bytes, StorageTable]:
+def take_apart_legacy(
+    obj: Any, protocol: int, pickle_module: Any, location_of: LocationOf
+) -> tuple[bytes, StorageTable]:
     """The pickle of `obj` in the older format, and the storages that it refers to."""
     table = StorageTable(location_of, lambda storage, count: str(count))
     refer = persistent_ids(table)
@@ -148,7 +150,12 @@ class LegacyStorageLoader:
     """Turns the older format's persistent ids into storages, each read once."""
 
     def __init__(
-        self, stream: Any, sections: dict[str, Section], loading: HowToLoad, byteorder: str, check_source: Callable[..., None]
+        self,
+        stream: Any,
+        sections: dict[str, Section],
+        loading: HowToLoad,
+        byteorder: str,
+        check_source: Callable[..., None],
     ) -> None:
         self._stream = stream
         self._sections = sections
@@ -198,5 +205,7 @@ class LegacyStorageLoader:
             raise UnpicklingError("a part of a storage lies outside of it")
         if str(key) not in self._views:
             part = source.storage.buffer[offset * size : (offset + count) * size]
-            self._views[str(key)] = StoredBytes(tensors.storage_over(part), source.dtype, source.where, untyped=source.untyped)
+            self._views[str(key)] = StoredBytes(
+                tensors.storage_over(part), source.dtype, source.where, untyped=source.untyped
+            )
         return self._views[str(key)]

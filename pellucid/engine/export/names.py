@@ -157,7 +157,9 @@ def _imported(here: str, there: str, name: str) -> Any:
                 public = importlib.import_module(package.removesuffix(".modules"))
                 if hasattr(public, name.partition(".")[0]):
                     return public
-        raise ModuleNotFoundError(f"Pellucid has no module for PyTorch's {there} (looking for {there}.{name})") from None
+        raise ModuleNotFoundError(
+            f"Pellucid has no module for PyTorch's {there} (looking for {there}.{name})"
+        ) from None
 
 
 def is_torch_module(module: str) -> bool:

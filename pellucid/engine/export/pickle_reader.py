@@ -23,6 +23,8 @@ from pellucid.engine.export import allowed, names, tensors
 _FREE_BYTES = 64 << 20
 _BYTES_PER_BYTE = 32
 _CONTAINER_BYTES = 64
+_DEEPEST = 100_000  # open marks; Python's own pickler fails long before
+_SHOWN_DEPTH = 100
 _PROTOCOL = 5
 _LONGEST_NUMBER = 4000  # digits of an integer written as text
 
@@ -74,8 +76,12 @@ class RestrictedUnpickler:
             return self._stack[0]
         except UnpicklingError:
             raise
+        except allowed.NotPermittedError as error:
+            self._refuse(str(error))
         except Exception as error:
-            self._refuse(f"the opcode {opcode_name(code)} cannot be carried out ({type(error).__name__}: {error!s:.300})", error)
+            self._refuse(
+                f"the opcode {opcode_name(code)} cannot be carried out ({type(error).__name__}: {error!s:.300})", error
+            )
         self._refuse("it ends before its STOP opcode: the pickle data was truncated")
 
     def _refuse(self, reason: str, cause: Exception | None = None) -> NoReturn:
@@ -84,12 +90,14 @@ class RestrictedUnpickler:
     def _where(self) -> str:
         """The dictionary keys under which the current value would come to stand, as ` (at ['optimizer']['state'])`."""
         path = []
-        for below, frame in zip([[], *self._marks], [*self._marks, self._stack], strict=True):
+        frames = [*self._marks[-_SHOWN_DEPTH:], self._stack]
+        for below, frame in zip([[], *frames], frames, strict=False):
             if below and isinstance(below[-1], dict) and frame:
                 path.append(frame[(len(frame) - 1) // 2 * 2])
-            path.extend(key for holder, key in zip(frame, frame[1:], strict=False) if isinstance(holder, dict))
-        keys = [key for key in path if isinstance(key, (str, int))]
-        return f" (at {''.join(f'[{key!r:.60}]' for key in keys[:12])})" if keys else ""
+            recent = frame[-_SHOWN_DEPTH:]
+            path.extend(key for holder, key in zip(recent, recent[1:], strict=False) if isinstance(holder, dict))
+        keys = [f"[{key!r:.60}]" for key in path if isinstance(key, str) or type(key) is int and abs(key) < 1 << 64]
+        return f" (at {''.join(keys[:12])})" if keys else ""
 
     def charge(self, count: int) -> None:
         """Account for bytes that are made out of fewer bytes of file."""
@@ -108,7 +116,9 @@ class RestrictedUnpickler:
     def _read(self, count: int) -> bytes:
         start = self.end
         if count > len(self._content) - start:
-            self._refuse(f"it announces {count} bytes and has {len(self._content) - start}: the pickle data was truncated")
+            self._refuse(
+                f"it announces {count} bytes and has {len(self._content) - start}: the pickle data was truncated"
+            )
         self.end = start + count
         return self._content[start : self.end]
 
@@ -309,9 +319,8 @@ class RestrictedUnpickler:
         self._container(items)
 
     def mark(self) -> None:
-        self._budget -= _CONTAINER_BYTES
-        if self._budget < 0:
-            self.charge(0)
+        if len(self._marks) >= _DEEPEST:
+            self._refuse(f"it is nested more than {_DEEPEST} deep")
         self._marks.append(self._stack)
         self._stack = []
 
@@ -473,7 +482,9 @@ def safe_table(declared: list[Any]) -> SafeGlobals:
                     f"Expected tuple of length 2 (global, str of callable full path), but got tuple of length: {len(item)}"
                 )
             if type(item[1]) is not str:
-                raise TypeError(f"Expected second item in tuple to be str of callable full path, but got: {type(item[1])}")
+                raise TypeError(
+                    f"Expected second item in tuple to be str of callable full path, but got: {type(item[1])}"
+                )
             table[item[1]] = item[0]
             continue
         table[f"{item.__module__}.{item.__qualname__}"] = item

@@ -15,14 +15,18 @@ from pellucid.engine.core.storage import Storage
 from pellucid.engine.export import names, tensors
 
 # Types that need no look for a tensor among their bases.
-_PLAIN = frozenset((int, float, str, bytes, bool, type(None), tuple, list, dict, set, names.TorchName, tensors.StoredBytes))
+_PLAIN = frozenset(
+    (int, float, str, bytes, bool, type(None), tuple, list, dict, set, names.TorchName, tensors.StoredBytes)
+)
 PersistentId = Callable[[Any], Any]
 
 
 class StorageTable:
     """Numbers the storages that a pickle refers to, each once however many tensors share it."""
 
-    def __init__(self, location_of: Callable[[tensors.StoredBytes], str], key_of: Callable[[Storage, int], str]) -> None:
+    def __init__(
+        self, location_of: Callable[[tensors.StoredBytes], str], key_of: Callable[[Storage, int], str]
+    ) -> None:
         self._location_of = location_of
         self._key_of = key_of
         self.storages: dict[str, Storage] = {}

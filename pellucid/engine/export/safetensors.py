@@ -85,7 +85,9 @@ def code_of(name: str, tensor: Any) -> str:
     """The format's code for a tensor's element type."""
     code = _CODE_OF.get(tensors.dtype_of(tensor).name)
     if code is None:
-        raise ValueError(f"tensor {name!r} has the dtype {tensors.dtype_of(tensor)}, which the safetensors format does not have")
+        raise ValueError(
+            f"tensor {name!r} has the dtype {tensors.dtype_of(tensor)}, which the safetensors format does not have"
+        )
     return code
 
 
@@ -241,7 +243,9 @@ class SafetensorsReader:
 
     def names_by_offset(self) -> list[str]:
         """All names, in the order of the data."""
-        return sorted(self.header.entries, key=lambda name: (self.header.entries[name].start, self.header.entries[name].end))
+        return sorted(
+            self.header.entries, key=lambda name: (self.header.entries[name].start, self.header.entries[name].end)
+        )
 
     def read(self, name: str) -> Any:
         """A tensor with memory of its own."""

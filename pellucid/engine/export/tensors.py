@@ -19,7 +19,16 @@ from pellucid.engine.core.storage import Storage
 
 # Types whose storages PyTorch writes without an element type, naming the type at each tensor instead.
 UNTYPED_DTYPES = frozenset(
-    ("float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz", "float8_e8m0fnu", "uint16", "uint32", "uint64")
+    (
+        "float8_e5m2",
+        "float8_e4m3fn",
+        "float8_e5m2fnuz",
+        "float8_e4m3fnuz",
+        "float8_e8m0fnu",
+        "uint16",
+        "uint32",
+        "uint64",
+    )
 )
 
 
@@ -51,7 +60,9 @@ class StoredBytes:
 
 def load_bytes(dtype_name: str, content: bytes, untyped: bool) -> StoredBytes:
     """A storage from its bytes; what a tensor's plain pickle holds."""
-    return StoredBytes(storage_over(np.frombuffer(bytearray(content), np.uint8)), dtypes.by_name(dtype_name), untyped=untyped)
+    return StoredBytes(
+        storage_over(np.frombuffer(bytearray(content), np.uint8)), dtypes.by_name(dtype_name), untyped=untyped
+    )
 
 
 def as_stored(value: Any) -> StoredBytes | None:
@@ -130,8 +141,20 @@ def _reduce_plain(tensor: Any) -> tuple[Any, ...]:
         return tensor.__reduce_ex__(2)
     meta = tensor._meta
     if is_on_meta(tensor):
-        return rebuild_meta_tensor_no_storage, (meta.dtype, tuple(meta.shape), tuple(meta.strides), tensor.requires_grad)
-    arguments = (stored(tensor), tensor._offset, tuple(meta.shape), tuple(meta.strides), tensor.requires_grad, _no_hooks())
+        return rebuild_meta_tensor_no_storage, (
+            meta.dtype,
+            tuple(meta.shape),
+            tuple(meta.strides),
+            tensor.requires_grad,
+        )
+    arguments = (
+        stored(tensor),
+        tensor._offset,
+        tuple(meta.shape),
+        tuple(meta.strides),
+        tensor.requires_grad,
+        _no_hooks(),
+    )
     if meta.dtype.name in UNTYPED_DTYPES:
         return rebuild_tensor_v3, (*arguments, meta.dtype)
     return rebuild_tensor_v2, arguments
@@ -159,7 +182,14 @@ def rebuild_tensor_v2(
 
 
 def rebuild_tensor_v3(
-    source: Any, offset: int, size: Any, stride: Any, requires_grad: bool, backward_hooks: Any, dtype: Any, metadata: Any = None
+    source: Any,
+    offset: int,
+    size: Any,
+    stride: Any,
+    requires_grad: bool,
+    backward_hooks: Any,
+    dtype: Any,
+    metadata: Any = None,
 ) -> Any:
     """As `rebuild_tensor_v2`, for element types that the storage's class cannot name."""
     return _finished(_view(source, dtype, offset, size, stride), requires_grad, metadata)
@@ -172,7 +202,9 @@ def _view(source: Any, kind: Any, offset: Any, size: Any, stride: Any) -> Any:
         raise TypeError(f"a tensor's pickle has the element type {type(kind).__name__}, not a dtype")
     numbers = [offset, *size, *stride]
     if not all(type(number) is int and 0 <= number < 1 << 63 for number in numbers) or len(size) != len(stride):
-        raise RuntimeError(f"a tensor's pickle has the impossible size {size!r}, stride {stride!r} and offset {offset!r}")
+        raise RuntimeError(
+            f"a tensor's pickle has the impossible size {size!r}, stride {stride!r} and offset {offset!r}"
+        )
     if len(size) > 64:
         raise RuntimeError(f"a tensor's pickle has {len(size)} dimensions; at most 64 are possible")
     return data.from_storage(source.storage, kind, offset, size, stride, source.where)
@@ -195,7 +227,9 @@ def _materialised(tensor: Any, metadata: dict[str, Any]) -> Any:
         return tensor
     array = tensor._array
     if array.nbytes > tensor._storage.nbytes:
-        raise RuntimeError("a tensor in the file is a lazily conjugated expanded view; call resolve_conj() before saving it")
+        raise RuntimeError(
+            "a tensor in the file is a lazily conjugated expanded view; call resolve_conj() before saving it"
+        )
     array = np.conjugate(array) if metadata.get("conj") else array
     array = np.negative(array) if metadata.get("neg") else array
     return data.from_array(np.ascontiguousarray(array)) if array is not tensor._array else tensor
@@ -251,7 +285,16 @@ def layout_of(name: str) -> Any:
     """The layout called, for example, `torch.sparse_coo`."""
     torch = importlib.import_module("pellucid")
     short = str(name).removeprefix("torch.")
-    if short not in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn", "jagged"):
+    if short not in (
+        "strided",
+        "sparse_coo",
+        "sparse_csr",
+        "sparse_csc",
+        "sparse_bsr",
+        "sparse_bsc",
+        "_mkldnn",
+        "jagged",
+    ):
         raise ValueError(f"the file names the unknown tensor layout {name!r}")
     return getattr(torch, short)
 
@@ -265,7 +308,9 @@ def _unsupported(what: str, advice: str) -> Any:
 
 rebuild_qtensor = _unsupported("quantized tensor", "In PyTorch, save tensor.dequantize() instead.")
 rebuild_nested_tensor = _unsupported("nested tensor", "In PyTorch, save the list from tensor.unbind() instead.")
-rebuild_wrapper_subclass = _unsupported("tensor of a wrapper subclass", "In PyTorch, save the plain tensors inside it instead.")
+rebuild_wrapper_subclass = _unsupported(
+    "tensor of a wrapper subclass", "In PyTorch, save the plain tensors inside it instead."
+)
 
 
 def load_from_bytes(content: bytes) -> Any:

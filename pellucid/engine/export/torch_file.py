@@ -166,5 +166,3 @@ def swapped(buffer: np.ndarray, kind: names.StorageType) -> np.ndarray:
     """The bytes with every number's byte order reversed (each part of a complex number by itself)."""
     size = kind.dtype.itemsize // (2 if kind.dtype.is_complex else 1)
     return buffer if size == 1 else buffer.reshape(-1, size)[:, ::-1].reshape(-1)
-
-

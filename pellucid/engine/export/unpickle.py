@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from pellucid.engine.export import names
 from pellucid.engine.export.pickle_reader import RestrictedUnpickler
 
+
 class HowToUnpickle(NamedTuple):
     """The reader's choices: no trust at all, or a pickle module with its keyword arguments."""
 

@@ -22,17 +22,15 @@ def conj_dx(dy: Any) -> Any:
 
 def conjugate(x: Any) -> Any:
     """The conjugate of a complex tensor or number; anything real itself, without an operator."""
-    if isinstance(x, bool | int | float):
-        return x
-    if isinstance(x, complex):
+    if is_number(x):
         return x.conjugate()
     return conj(x) if x._meta.dtype.is_complex else x
 
 
 @pointwise
-def add(a: Any, b: Any) -> Any:
-    """Sum; of bools, logical or."""
-    return a + b
+def add(a: Any, b: Any, *, alpha: Any = 1) -> Any:
+    """`a + alpha * b`; of bools, logical or."""
+    return a + b if alpha == 1 else a + alpha * b
 
 
 @add.vjp("a")
@@ -41,14 +39,14 @@ def add_da(dy: Any) -> Any:
 
 
 @add.vjp("b")
-def add_db(dy: Any) -> Any:
-    return dy
+def add_db(dy: Any, alpha: Any) -> Any:
+    return _times(dy, alpha)
 
 
 @pointwise(accepts="number")
-def sub(a: Any, b: Any) -> Any:
-    """Difference."""
-    return a - b
+def sub(a: Any, b: Any, *, alpha: Any = 1) -> Any:
+    """`a - alpha * b`."""
+    return a - b if alpha == 1 else a - alpha * b
 
 
 @sub.vjp("a")
@@ -57,8 +55,12 @@ def sub_da(dy: Any) -> Any:
 
 
 @sub.vjp("b")
-def sub_db(dy: Any) -> Any:
-    return neg(dy)
+def sub_db(dy: Any, alpha: Any) -> Any:
+    return _times(neg(dy), alpha)
+
+
+def _times(dy: Any, alpha: Any) -> Any:
+    return dy if alpha == 1 else mul(dy, conjugate(alpha))
 
 
 @pointwise
@@ -106,9 +108,20 @@ def div_db(dy: Any, b: Any, y: Any) -> Any:
 
 def reciprocal_of(x: Any) -> Any:
     """1/x of a tensor or a number; 1/0 of a number is an infinity."""
-    if isinstance(x, bool | int | float | complex):
+    if is_number(x):
         return 1 / x if x else float("inf")
-    return div(1, x)
+    return reciprocal(x)
+
+
+@pointwise(result="float")
+def reciprocal(x: Any) -> Any:
+    """1/x; of 0, an infinity."""
+    return 1 / x
+
+
+@reciprocal.vjp("x")
+def reciprocal_dx(dy: Any, y: Any) -> Any:
+    return absorb(dy, neg(conjugate(mul(y, y))))
 
 
 @pointwise
@@ -125,3 +138,138 @@ def absorb_dcotangent(dy: Any, slope: Any) -> Any:
 @absorb.vjp("slope")
 def absorb_dslope(dy: Any, cotangent: Any) -> Any:
     return mul(dy, conjugate(cotangent))
+
+
+@pointwise(accepts="real number", grad_name="DivBackward1")
+def floor_divide(a: Any, b: Any) -> Any:
+    """Quotient rounded down; of integers by 0, an error."""
+    if a.dtype.kind in "biu" and np.any(b == 0):
+        raise RuntimeError("ZeroDivisionError")
+    return np.floor_divide(a, b)
+
+
+@pointwise(accepts="real number", grad_name="DivBackward1")
+def trunc_divide(a: Any, b: Any) -> Any:
+    """Quotient rounded towards 0; of integers by 0, an error."""
+    if a.dtype.kind not in "biu":
+        return np.trunc(a / b)
+    if np.any(b == 0):
+        raise RuntimeError("ZeroDivisionError")
+    if a.dtype.kind != "i":
+        return a // b
+    quotient = np.floor_divide(a, b)
+    return quotient + ((quotient < 0) & (quotient * b != a)).astype(a.dtype)
+
+
+@trunc_divide.vjp("a", "b")
+def trunc_divide_dab(dy: Any) -> Any:
+    return mul(dy, 0), mul(dy, 0)
+
+
+@floor_divide.vjp("a", "b")
+def floor_divide_dab(dy: Any) -> Any:
+    return mul(dy, 0), mul(dy, 0)
+
+
+@pointwise
+def remainder(a: Any, b: Any) -> Any:
+    """What floor division leaves: it has the sign of the divisor."""
+    if a.dtype.kind in "biu" and np.any(b == 0):
+        raise RuntimeError("ZeroDivisionError")
+    return np.remainder(a, b)
+
+
+@pointwise
+def fmod(a: Any, b: Any) -> Any:
+    """What division rounded towards 0 leaves: it has the sign of the dividend."""
+    if a.dtype.kind in "biu" and np.any(b == 0):
+        raise RuntimeError("ZeroDivisionError")
+    return np.fmod(a, b)
+
+
+@remainder.vjp("a")
+def remainder_da(dy: Any) -> Any:
+    return dy
+
+
+@remainder.vjp("b")
+def remainder_db(dy: Any, a: Any, b: Any) -> Any:
+    return mul(neg(dy), floor_divide(a, b))
+
+
+@fmod.vjp("a")
+def fmod_da(dy: Any) -> Any:
+    return dy
+
+
+@fmod.vjp("b")
+def fmod_db(dy: Any, a: Any, b: Any) -> Any:
+    return mul(neg(dy), trunc_divide(a, b))
+
+
+@pointwise
+def addcmul(x: Any, a: Any, b: Any, *, value: Any) -> Any:
+    """`x + value * a * b`."""
+    return x + value * (a * b)
+
+
+@addcmul.vjp("x")
+def addcmul_dx(dy: Any) -> Any:
+    return dy
+
+
+@addcmul.vjp("a")
+def addcmul_da(dy: Any, b: Any, value: Any) -> Any:
+    return mul(dy, mul(conjugate(b), conjugate(value)))
+
+
+@addcmul.vjp("b")
+def addcmul_db(dy: Any, a: Any, value: Any) -> Any:
+    return mul(dy, mul(conjugate(a), conjugate(value)))
+
+
+@pointwise(accepts="floating")
+def addcdiv(x: Any, a: Any, b: Any, *, value: Any) -> Any:
+    """`x + value * a / b`."""
+    return x + value * (a / b)
+
+
+@addcdiv.vjp("x")
+def addcdiv_dx(dy: Any) -> Any:
+    return dy
+
+
+@addcdiv.vjp("a")
+def addcdiv_da(dy: Any, b: Any, value: Any) -> Any:
+    return absorb(dy, conjugate(mul(reciprocal(b), value)))
+
+
+@addcdiv.vjp("b")
+def addcdiv_db(dy: Any, a: Any, b: Any, value: Any) -> Any:
+    return absorb(dy, conjugate(mul(div(neg(a), mul(b, b)), value)))
+
+
+@pointwise(accepts="floating")
+def lerp(x: Any, end: Any, weight: Any) -> Any:
+    """`x + weight * (end - x)`, computed from the nearer end, so that weights 0 and 1 are exact."""
+    return np.where(np.abs(weight) < 0.5, x + weight * (end - x), end - (end - x) * (1 - weight))
+
+
+@lerp.vjp("x")
+def lerp_dx(dy: Any, weight: Any) -> Any:
+    return mul(dy, conjugate(sub(1, weight) if not is_number(weight) else 1 - weight))
+
+
+@lerp.vjp("end")
+def lerp_dend(dy: Any, weight: Any) -> Any:
+    return mul(dy, conjugate(weight))
+
+
+@lerp.vjp("weight")
+def lerp_dweight(dy: Any, x: Any, end: Any) -> Any:
+    return mul(dy, conjugate(sub(end, x)))
+
+
+def is_number(value: Any) -> bool:
+    """Whether an operand is a number and not a tensor."""
+    return isinstance(value, bool | int | float | complex | np.generic)

@@ -5,14 +5,34 @@ from __future__ import annotations
 from typing import Any
 
 from pellucid.engine.core import dtypes
+from pellucid.engine.core.data import TensorData
+from pellucid.engine.core.errors import check
+from pellucid.engine.core.promotion import can_cast, title
 from pellucid.engine.ops import arithmetic as ops
-from pellucid.engine.tensor.arguments import in_place, is_number, need_operand
+from pellucid.engine.tensor.arguments import in_place, is_number, need_operand, need_tensor
 
 
-def _scaled(other: Any, alpha: Any) -> Any:
-    if alpha == 1:
-        return other
-    return other * alpha if is_number(other) else ops.mul(other, alpha)
+def is_operand(value: Any) -> bool:
+    """Whether an infix operator takes `value`: a tensor or a number."""
+    return isinstance(value, TensorData) or is_number(value)
+
+
+def _kind(value: Any) -> dtypes.dtype:
+    return value._meta.dtype if isinstance(value, TensorData) else dtypes.of_scalar_type(type(value))
+
+
+def checked_alpha(input: Any, other: Any, alpha: Any) -> Any:
+    """A scale factor as a number; RuntimeError when its type does not go with the operands'."""
+    if isinstance(alpha, TensorData):
+        alpha = alpha.item()
+    category = max(_kind(input).category, _kind(other).category)
+    check(category == 0 or not isinstance(alpha, bool) or alpha, "Boolean alpha only supported for Boolean results.")
+    check(
+        category >= 2 or not isinstance(alpha, float | complex),
+        "For integral input tensors, argument alpha must not be a floating point number.",
+    )
+    check(category == 3 or not isinstance(alpha, complex), "For non-complex input tensors, argument alpha must not be a complex number.")
+    return alpha
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
@@ -24,7 +44,9 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """
     need_operand(input, "add", "input", 1)
     need_operand(other, "add")
-    return ops.add(input, other if alpha == 1 else _scaled(other, alpha), out=out)
+    if alpha.__class__ is int and alpha == 1:
+        return ops.add(input, other, out=out)
+    return ops.add(input, other, alpha=checked_alpha(input, other, alpha), out=out)
 
 
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
@@ -36,7 +58,33 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """
     need_operand(input, "sub", "input", 1)
     need_operand(other, "sub")
-    return ops.sub(input, other if alpha == 1 else _scaled(other, alpha), out=out)
+    _refuse_bools(input, other)
+    if alpha.__class__ is int and alpha == 1:
+        return ops.sub(input, other, out=out)
+    return ops.sub(input, other, alpha=checked_alpha(input, other, alpha), out=out)
+
+
+def _refuse_bools(a: Any, b: Any) -> None:
+    kinds = [isinstance(each, TensorData) and each._meta.dtype is dtypes.bool_ for each in (a, b)]
+    if all(kinds):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+        )
+    if any(kinds):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or"
+            " `logical_not()` operator instead."
+        )
+
+
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """`other - alpha * input`.
+
+    >>> import pellucid as torch
+    >>> torch.rsub(torch.tensor([1.0, 2.0]), 5)
+    tensor([4., 3.])
+    """
+    return sub(other, input, alpha=alpha)
 
 
 def mul(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -50,6 +98,64 @@ def mul(input: Any, other: Any, *, out: Any = None) -> Any:
     return ops.mul(need_operand(input, "mul", "input", 1), need_operand(other, "mul"), out=out)
 
 
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+    """Quotient: true (integers give floats), or rounded with `rounding_mode` "floor" or "trunc" (in the common type).
+
+    >>> import pellucid as torch
+    >>> torch.div(torch.tensor([7, -7]), 2, rounding_mode="floor")
+    tensor([ 3, -4])
+    """
+    need_operand(input, "div", "input", 1)
+    need_operand(other, "div")
+    if rounding_mode is None:
+        return ops.div(input, other, out=out)
+    if rounding_mode == "floor":
+        return ops.floor_divide(input, other, out=out)
+    if rounding_mode == "trunc":
+        return ops.trunc_divide(input, other, out=out)
+    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+
+
+def true_divide(input: Any, other: Any, *, out: Any = None) -> Any:
+    """Quotient; integers give floats.
+
+    >>> import pellucid as torch
+    >>> torch.true_divide(torch.tensor([1]), 2)
+    tensor([0.5000])
+    """
+    return div(input, other, out=out)
+
+
+def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
+    """Quotient rounded down.
+
+    >>> import pellucid as torch
+    >>> torch.floor_divide(torch.tensor([-7]), 2)
+    tensor([-4])
+    """
+    return ops.floor_divide(need_operand(input, "floor_divide", "input", 1), need_operand(other, "floor_divide"), out=out)
+
+
+def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
+    """What floor division leaves; it has the divisor's sign.
+
+    >>> import pellucid as torch
+    >>> torch.remainder(torch.tensor([-7, 7]), 3)
+    tensor([2, 1])
+    """
+    return ops.remainder(need_operand(input, "remainder", "input", 1), need_operand(other, "remainder"), out=out)
+
+
+def fmod(input: Any, other: Any, *, out: Any = None) -> Any:
+    """What division rounded towards 0 leaves; it has the dividend's sign.
+
+    >>> import pellucid as torch
+    >>> torch.fmod(torch.tensor([-7, 7]), 3)
+    tensor([-1,  1])
+    """
+    return ops.fmod(need_tensor(input, "fmod"), need_operand(other, "fmod"), out=out)
+
+
 def neg(input: Any, *, out: Any = None) -> Any:
     """The negative of each element.
 
@@ -57,7 +163,7 @@ def neg(input: Any, *, out: Any = None) -> Any:
     >>> torch.neg(torch.tensor([1, -2]))
     tensor([-1,  2])
     """
-    if input._meta.dtype is dtypes.bool_:
+    if need_tensor(input, "neg")._meta.dtype is dtypes.bool_:
         raise RuntimeError(
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or"
             " `logical_not()` operator instead."
@@ -65,8 +171,104 @@ def neg(input: Any, *, out: Any = None) -> Any:
     return ops.neg(input, out=out)
 
 
+def positive(input: Any) -> Any:
+    """The tensor itself; RuntimeError for bools.
+
+    >>> import pellucid as torch
+    >>> torch.positive(torch.tensor([1]))
+    tensor([1])
+    """
+    check(input._meta.dtype is not dtypes.bool_, "The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+def reciprocal(input: Any, *, out: Any = None) -> Any:
+    """1 / input.
+
+    >>> import pellucid as torch
+    >>> torch.reciprocal(torch.tensor([2.0]))
+    tensor([0.5000])
+    """
+    return ops.reciprocal(need_tensor(input, "reciprocal"), out=out)
+
+
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
+    """`input + value * tensor1 * tensor2`.
+
+    >>> import pellucid as torch
+    >>> torch.addcmul(torch.ones(2), torch.ones(2), torch.ones(2), value=0.5)
+    tensor([1.5000, 1.5000])
+    """
+    need_tensor(input, "addcmul")
+    need_tensor(tensor1, "addcmul", "tensor1", 2)
+    need_tensor(tensor2, "addcmul", "tensor2", 3)
+    return ops.addcmul(input, tensor1, tensor2, value=_value(value, input, tensor1, tensor2), out=out)
+
+
+def _value(value: Any, *tensors: Any) -> Any:
+    value = value.item() if isinstance(value, TensorData) else value
+    integral = all(each._meta.dtype.category <= 1 for each in tensors)
+    return int(value) if integral and not isinstance(value, complex) else value
+
+
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
+    """`input + value * tensor1 / tensor2`; not for integers.
+
+    >>> import pellucid as torch
+    >>> torch.addcdiv(torch.ones(2), torch.ones(2), torch.full((2,), 4.0))
+    tensor([1.2500, 1.2500])
+    """
+    need_tensor(input, "addcdiv")
+    need_tensor(tensor1, "addcdiv", "tensor1", 2)
+    need_tensor(tensor2, "addcdiv", "tensor2", 3)
+    check(
+        tensor1._meta.dtype.category >= 2 or tensor2._meta.dtype.category >= 2,
+        "Integer division with addcdiv is no longer supported: divide with torch.div and its rounding_mode, or convert to floats first.",
+    )
+    return ops.addcdiv(input, tensor1, tensor2, value=value.item() if isinstance(value, TensorData) else value, out=out)
+
+
+def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
+    """`input + weight * (end - input)`.
+
+    >>> import pellucid as torch
+    >>> torch.lerp(torch.zeros(2), torch.ones(2), 0.25)
+    tensor([0.2500, 0.2500])
+    """
+    need_tensor(input, "lerp")
+    kind = input._meta.dtype
+    check(kind.category >= 2, f"\"lerp_kernel_scalar\" not implemented for '{title(kind)}'", NotImplementedError)
+    for name, each in (("end", end), ("weight", weight)):
+        if isinstance(each, TensorData) and each._meta.dtype is not kind:
+            raise RuntimeError(
+                f"expected dtype {title(kind).lower()} for `{name}` but got dtype {title(each._meta.dtype).lower()}: convert it with"
+                f" .to({kind})"
+            )
+    return ops.lerp(input, end, weight, out=out)
+
+
+def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
+    """A power computed in float64 (complex128 where an operand is complex).
+
+    >>> import pellucid as torch
+    >>> torch.float_power(torch.tensor([2]), 2)
+    tensor([4.], dtype=torch.float64)
+    """
+    from pellucid.engine.tensor.arguments import deliver
+    from pellucid.engine.tensor.exponential import pow as power
+
+    kind = dtypes.complex128 if _kind(input).is_complex or _kind(exponent).is_complex else dtypes.float64
+    base = input.to(kind) if isinstance(input, TensorData) else kind.numpy.type(input).item()
+    top = exponent.to(kind) if isinstance(exponent, TensorData) else exponent
+    if out is not None:
+        target = getattr(out, "target", out)
+        check(can_cast(kind, target.dtype), f"the output given to float_power has dtype {target.dtype} but the operation's result requires dtype {kind}")
+    return deliver(power(base, top), out)
+
+
 subtract = sub
 multiply = mul
+divide = div
 negative = neg
 
 
@@ -83,21 +285,45 @@ class ArithmeticMethods:
     multiply = mul
     mul_ = in_place(mul)
     multiply_ = mul_
+    div = div
+    divide = div
+    div_ = in_place(div)
+    divide_ = div_
+    true_divide = true_divide
+    true_divide_ = in_place(true_divide)
+    floor_divide = floor_divide
+    floor_divide_ = in_place(floor_divide)
+    remainder = remainder
+    remainder_ = in_place(remainder)
+    fmod = fmod
+    fmod_ = in_place(fmod)
     neg = neg
     negative = neg
     neg_ = in_place(neg)
     negative_ = neg_
+    positive = positive
+    reciprocal = reciprocal
+    reciprocal_ = in_place(reciprocal)
+    addcmul = addcmul
+    addcmul_ = in_place(addcmul)
+    addcdiv = addcdiv
+    addcdiv_ = in_place(addcdiv)
+    lerp = lerp
+    lerp_ = in_place(lerp)
+    float_power = float_power
+    float_power_ = in_place(float_power)
 
     def __add__(self, other: Any) -> Any:
-        return ops.add(self, other) if is_operand(other) else NotImplemented
+        return ops.add(self, other) if is_operand(other) else _foreign(self, other, add)
 
-    __radd__ = __add__
+    def __radd__(self, other: Any) -> Any:
+        return ops.add(self, other) if is_operand(other) else NotImplemented
 
     def __iadd__(self, other: Any) -> Any:
         return self.add_(other)
 
     def __sub__(self, other: Any) -> Any:
-        return sub(self, other) if is_operand(other) else NotImplemented
+        return sub(self, other) if is_operand(other) else _foreign(self, other, sub)
 
     def __rsub__(self, other: Any) -> Any:
         return sub(other, self) if is_operand(other) else NotImplemented
@@ -106,17 +332,50 @@ class ArithmeticMethods:
         return self.sub_(other)
 
     def __mul__(self, other: Any) -> Any:
-        return ops.mul(self, other) if is_operand(other) else NotImplemented
+        return ops.mul(self, other) if is_operand(other) else _foreign(self, other, mul)
 
-    __rmul__ = __mul__
+    def __rmul__(self, other: Any) -> Any:
+        return ops.mul(self, other) if is_operand(other) else NotImplemented
 
     def __imul__(self, other: Any) -> Any:
         return self.mul_(other)
 
+    def __truediv__(self, other: Any) -> Any:
+        return ops.div(self, other) if is_operand(other) else _foreign(self, other, div)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return ops.div(other, self) if is_operand(other) else NotImplemented
+
+    def __itruediv__(self, other: Any) -> Any:
+        return self.div_(other)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return floor_divide(self, other) if is_operand(other) else NotImplemented
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return floor_divide(other, self) if is_operand(other) else NotImplemented
+
+    def __ifloordiv__(self, other: Any) -> Any:
+        return self.floor_divide_(other)
+
+    def __mod__(self, other: Any) -> Any:
+        return remainder(self, other) if is_operand(other) else NotImplemented
+
+    def __rmod__(self, other: Any) -> Any:
+        return remainder(other, self) if is_operand(other) else NotImplemented
+
+    def __imod__(self, other: Any) -> Any:
+        return self.remainder_(other)
+
     def __neg__(self) -> Any:
         return neg(self)
 
+    def __pos__(self) -> Any:
+        return positive(self)
 
-def is_operand(value: Any) -> bool:
-    """Whether an infix operator takes `value`: a tensor or a number."""
-    return hasattr(value, "_meta") or is_number(value)
+
+def _foreign(tensor: Any, other: Any, function: Any) -> Any:
+    """NumPy arrays on the right of an infix operator become tensors; anything else is Python's TypeError."""
+    from pellucid.engine.tensor.creation import from_numpy
+
+    return function(tensor, from_numpy(other)) if type(other).__name__ == "ndarray" else NotImplemented

@@ -158,7 +158,7 @@ def test_parameter_groups_keep_their_own_settings(name):
 
 @pytest.mark.parametrize("name", sorted(SETTINGS))
 def test_parameters_without_gradient_keep_value_and_get_no_state(name):
-    run = Run(pellucid, name)
+    run = Run(pellucid, name, SETTINGS[name][-1])
     before = [array(param).copy() for param in run.params]
     run.params[0].grad = pellucid.ones_like(run.params[0])
     run.optimizer.step()

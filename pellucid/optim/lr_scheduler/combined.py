@@ -152,6 +152,12 @@ class ChainedScheduler(_CombinedLR):
         self.optimizer = optimizer
         self._last_lr = group_values(optimizer, "lr")
 
+    def _initial_step(self) -> None:
+        # A sequence that begins with this chain makes its members step before the optimizer can have.
+        for scheduler in self._schedulers:
+            scheduler._attempts_before = None
+        super()._initial_step()
+
     def step(self) -> None:  # type: ignore[override]
         """Steps every member once."""
         for scheduler in self._schedulers:

@@ -223,7 +223,7 @@ def dirichlet(generator: Generator, alpha: np.ndarray) -> np.ndarray:
 def _row_sums(rows: np.ndarray) -> np.ndarray:
     """Sums over the last axis, kept as an axis, in the order of PyTorch's four-lane kernel (longer rows: NumPy's)."""
     size, lanes = rows.shape[-1], 4
-    if size >= 1024:
+    if size >= 256:
         return rows.sum(-1, keepdims=True)
     vectors = size // lanes
     whole = rows[..., : vectors * lanes].reshape(*rows.shape[:-1], vectors, lanes)

@@ -29,7 +29,7 @@ def _check_foreach(foreach: bool | None, grads: Sequence[Tensor]) -> None:
     if not foreach:
         return
     for grad in grads:
-        if grad.device.type != "cuda":
+        if grad.device.type not in ("cpu", "cuda"):
             raise RuntimeError(
                 f"foreach=True was passed, but can't use the foreach API on {grad.device.type} tensors: leave it None"
             )

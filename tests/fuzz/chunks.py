@@ -19,7 +19,7 @@ from .program import program_text, run
 CHUNK = 500
 SCALE = float(os.environ.get("PELLUCID_FUZZ_SCALE", "1"))
 ONLY = os.environ.get("PELLUCID_FUZZ_SEED", "")
-EXAMPLES = 12
+EXAMPLES = int(os.environ.get("PELLUCID_FUZZ_EXAMPLES", "12"))
 
 
 def chunks(name: str, cases: int) -> list[range]:

@@ -42,10 +42,13 @@ def dtype_name(tensor: Any) -> str:
 
 def values_of(tensor: Any, framework: ModuleType) -> np.ndarray:
     """The values as a NumPy array; the narrow floats, which NumPy has not, as float32."""
-    plain = tensor.detach().resolve_conj().resolve_neg()
+    plain = tensor.detach()
     if dtype_name(plain) == "bfloat16" or dtype_name(plain).startswith("float8"):
         plain = plain.to(framework.float32)
-    return plain.numpy()
+    try:
+        return plain.numpy()
+    except RuntimeError:  # a lazily conjugated or negated view
+        return plain.resolve_conj().resolve_neg().numpy()
 
 
 def layout_of(tensor: Any) -> dict[str, Any]:
@@ -72,10 +75,15 @@ def aliases(tensors: dict[int, Any]) -> dict[int, int]:
     first: dict[int, int] = {}
     result = {}
     for index, tensor in sorted(tensors.items()):
-        storage = tensor.untyped_storage()
-        if storage.nbytes():
-            result[index] = first.setdefault(storage.data_ptr(), index)
+        if tensor.numel():
+            result[index] = first.setdefault(storage_address(tensor), index)
     return result
+
+
+def storage_address(tensor: Any) -> int:
+    if not hasattr(tensor, "untyped_storage"):
+        return tensor.detach().numpy().__array_interface__["data"][0] - tensor.storage_offset() * tensor.element_size()
+    return tensor.untyped_storage().data_ptr()
 
 
 def values_differ(expected: np.ndarray, actual: np.ndarray, dtype: str) -> bool:
@@ -116,11 +124,17 @@ class Comparison:
         for index, tensor in expected.tensors.items():
             if index in garbage:
                 continue
-            difference = self.of_results(index, tensor, actual.tensors[index], with_grad=not backward_failed)
+            try:
+                difference = self.of_results(index, tensor, actual.tensors[index], with_grad=not backward_failed)
+            except Exception as error:
+                difference = Difference("asking raises", f"{error!r:.500}")
             if difference is not None:
                 maker = next((step.call for step in steps if index in step.targets), "")
                 return Difference(f"{maker}: {difference.kind}", f"t{index}: {difference.detail}")
-        return self.of_aliasing(expected.tensors, actual.tensors)
+        try:
+            return self.of_aliasing(expected.tensors, actual.tensors)
+        except Exception as error:
+            return Difference("asking for aliasing raises", f"{error!r:.500}")
 
     def of_aliasing(self, expected: dict[int, Any], actual: dict[int, Any]) -> Difference | None:
         is_tensor = self.reference.is_tensor

@@ -77,7 +77,10 @@ def _is_flat(point: Point, start: Point) -> bool:
 
 
 def _bracket(visit: Callable[[Any], Point], start: Point, t: Any, limit: int) -> tuple[list[Point], int, int]:
-    """Goes further until a minimum is passed; the two points around it, or one that will do, iterations, evaluations."""
+    """Goes further until a minimum is passed.
+
+    Returns the two points around it, or one that will do; the iterations; the evaluations.
+    """
     previous, point = start, visit(t)
     iterations, evaluations = 0, 1
     while iterations < limit:
@@ -108,7 +111,7 @@ def _zoom(
     while iterations + evaluations < limit:
         if abs(bracket[1].t - bracket[0].t) * extent < _TOLERANCE_CHANGE:
             break
-        t, insufficient = _keep_inside(cubic_minimum(*bracket), bracket, insufficient)
+        t, insufficient = _keep_inside(cubic_minimum(bracket[0], bracket[1]), bracket, insufficient)
         point = visit(t)
         evaluations += 1
         if _decreases_too_little(point, start) or point.loss >= bracket[low].loss:

@@ -23,10 +23,11 @@ __all__ = ["Optimizer", "register_optimizer_step_pre_hook", "register_optimizer_
 Args: TypeAlias = tuple[Any, ...]
 Kwargs: TypeAlias = dict[str, Any]
 StateDict: TypeAlias = dict[str, Any]
+Hooks: TypeAlias = OrderedDict[int, Callable[..., Any]]
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 
-_global_optimizer_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
-_global_optimizer_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+_global_optimizer_pre_hooks: Hooks = OrderedDict()
+_global_optimizer_post_hooks: Hooks = OrderedDict()
 
 
 class _RequiredParameter:
@@ -39,7 +40,7 @@ class _RequiredParameter:
 required = _RequiredParameter()
 
 
-def _register(hooks: OrderedDict[int, Callable[..., Any]], hook: Callable[..., Any], prepend: bool = False) -> Any:
+def _register(hooks: Hooks, hook: Callable[..., Any], prepend: bool = False) -> Any:
     """Adds a hook to a table and returns the handle whose `remove()` takes it out."""
     handle = pellucid.utils.hooks.RemovableHandle(hooks)
     hooks[handle.id] = hook
@@ -131,6 +132,12 @@ class Optimizer:
     defaults: dict[str, Any]
     state: defaultdict[Any, Any]
     param_groups: list[dict[str, Any]]
+    _optimizer_step_pre_hooks: Hooks
+    _optimizer_step_post_hooks: Hooks
+    _optimizer_state_dict_pre_hooks: Hooks
+    _optimizer_state_dict_post_hooks: Hooks
+    _optimizer_load_state_dict_pre_hooks: Hooks
+    _optimizer_load_state_dict_post_hooks: Hooks
 
     # How often a step was attempted. A gradient scaler that skips a step adds one as well, so that a learning-rate
     # scheduler can tell a skipped step from a loop in the wrong order.
@@ -150,7 +157,7 @@ class Optimizer:
             )
         self.state = defaultdict(dict)
         self.param_groups = []
-        groups = list(params)
+        groups: list[Any] = list(params)
         if len(groups) == 0:
             raise ValueError("optimizer got an empty parameter list; a generator that was already used up is empty too")
         if not isinstance(groups[0], dict):
@@ -226,12 +233,12 @@ class Optimizer:
 
     @staticmethod
     def _group_tensors_by_device_and_dtype(
-        tensorlistlist: list[list[Tensor | None]], with_indices: bool = False
-    ) -> dict[tuple[Any, Any], tuple[list[list[Tensor | None]], list[int]]]:
+        tensorlistlist: list[list[Any]], with_indices: bool = False
+    ) -> dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]:
         """Splits parallel lists of tensors by device and dtype of the first list's entries."""
-        grouped: dict[tuple[Any, Any], tuple[list[list[Tensor | None]], list[int]]] = {}
+        grouped: dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]] = {}
         for index, first in enumerate(tensorlistlist[0]):
-            key = (first.device, first.dtype)  # type: ignore[union-attr]
+            key = (first.device, first.dtype)
             if key not in grouped:
                 grouped[key] = ([[] for _ in tensorlistlist], [])
             lists, indices = grouped[key]
@@ -309,7 +316,7 @@ class Optimizer:
         return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
     def state_dict(self) -> StateDict:
-        """The state and the settings as `{"state": {index: ...}, "param_groups": [...]}`, the layout of PyTorch's files.
+        """State and settings as `{"state": {index: ...}, "param_groups": [...]}`, the layout of PyTorch's files.
 
         Tensors are the optimizer's own, not copies. An optimizer made from `named_parameters()` also writes the names
         of each group as `"param_names"`, by which `load_state_dict` finds them again.

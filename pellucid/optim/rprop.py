@@ -13,7 +13,7 @@ __all__ = ["Rprop"]
 
 
 class Rprop(RuleOptimizer):
-    """Moves each coordinate by its own step size, which grows while the gradient's sign stays and shrinks when it turns.
+    """Moves each coordinate by a step size of its own, which grows while the gradient's sign stays, else shrinks.
 
     Riedmiller and Braun 1993, "A direct adaptive method for faster backpropagation learning: the RPROP algorithm".
     `etas` are the factors for shrinking and growing, `step_sizes` the bounds; `lr` is the first step size. Meant for

@@ -54,7 +54,7 @@ class SGD(RuleOptimizer):
     ) -> None:
         check_learning_rate(lr)
         require(momentum >= 0.0, f"Invalid momentum value: {momentum}")
-        require(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
+        require(weight_decay >= 0, f"Invalid weight_decay value: {weight_decay}")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         defaults = {

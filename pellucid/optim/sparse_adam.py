@@ -36,8 +36,8 @@ class SparseAdam(RuleOptimizer):
         maximize: bool = False,
     ) -> None:
         require(not isinstance(lr, Tensor) or lr.numel() == 1, "Tensor lr must be 1-element")
-        require(0.0 < lr, f"Invalid learning rate: {lr}")
-        require(0.0 < eps, f"Invalid epsilon value: {eps}")
+        require(lr > 0.0, f"Invalid learning rate: {lr}")
+        require(eps > 0.0, f"Invalid epsilon value: {eps}")
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         places = [

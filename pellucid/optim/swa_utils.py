@@ -171,8 +171,7 @@ class AveragedModel(Module):
         """
         averages = [average.detach() for average in self._tensors(self.module)]
         currents = [
-            current.detach().to(average.device)
-            for average, current in zip(averages, self._tensors(model), strict=True)
+            current.detach().to(average.device) for average, current in zip(averages, self._tensors(model), strict=True)
         ]
         if self.n_averaged == 0:
             for average, current in zip(averages, currents, strict=True):

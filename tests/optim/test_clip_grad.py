@@ -146,7 +146,10 @@ def test_parameters_as_a_vector_and_back():
         (pellucid, parameters_to_vector, vector_to_parameters),
         (torch, torch.nn.utils.parameters_to_vector, torch.nn.utils.vector_to_parameters),
     ):
-        params = [make(framework, np.arange(6.0).reshape(2, 3)).requires_grad_(), make(framework, np.array([9.0])).requires_grad_()]
+        params = [
+            make(framework, np.arange(6.0).reshape(2, 3)).requires_grad_(),
+            make(framework, np.array([9.0])).requires_grad_(),
+        ]
         vector = forth(params)
         assert array(vector).tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 9.0]
         (vector * vector).sum().backward()

@@ -5,7 +5,7 @@ import pytest
 
 import pellucid
 
-from .comparison import FRAMEWORKS, array, torch
+from .comparison import FRAMEWORKS, array
 
 SETTINGS = {
     "SGD": [{"weight_decay": 0.1}, {"momentum": 0.9, "nesterov": True}, {"momentum": 0.9}],

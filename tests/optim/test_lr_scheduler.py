@@ -399,9 +399,7 @@ def bad_schedules(S, o, other):
 
 
 def test_errors_are_pytorchs():
-    makers = [
-        bad_schedules(f.optim.lr_scheduler, optimizer_for(f), optimizer_for(f, "Adagrad")) for f in FRAMEWORKS
-    ]
+    makers = [bad_schedules(f.optim.lr_scheduler, optimizer_for(f), optimizer_for(f, "Adagrad")) for f in FRAMEWORKS]
     for ours, theirs in zip(*makers, strict=True):
         with pytest.raises(Exception) as expected:
             theirs()

@@ -193,7 +193,8 @@ def test_counters_on_the_device_compute_what_numbers_compute():
     for name in ("Adam", "AdamW", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop"):
         for settings in SETTINGS[name]:
             plain, device = (Run(pellucid, name, settings, dtype="float64") for _ in range(2))
-            device.optimizer._settings = lambda group, own=device.optimizer._settings: {**own(group), "capturable": True}
+            own = device.optimizer._settings
+            device.optimizer._settings = lambda group, own=own: {**own(group), "capturable": True}
             for ours, theirs in zip(device.step(7), plain.step(7), strict=True):
                 for mine, other in zip(ours, theirs, strict=True):
                     np.testing.assert_allclose(mine, other, rtol=2e-4, atol=2e-5, err_msg=f"{name} {settings}")

@@ -108,9 +108,7 @@ def test_a_state_with_names_loads_without_and_the_reverse():
 
 
 def test_named_states_are_pytorchs_and_load_there():
-    ours, theirs = (
-        framework.optim.Adam(named(["a", "bb"], framework), lr=0.1) for framework in (pellucid, torch)
-    )
+    ours, theirs = (framework.optim.Adam(named(["a", "bb"], framework), lr=0.1) for framework in (pellucid, torch))
     for optimizer, framework in ((ours, pellucid), (theirs, torch)):
         for param in optimizer.param_groups[0]["params"]:
             param.grad = framework.ones(2)
@@ -140,7 +138,9 @@ def test_loaded_state_takes_the_parameters_dtype_but_not_the_counter():
     assert state["exp_avg"].dtype == pellucid.bfloat16 and state["step"].dtype == pellucid.float32
 
 
-@pytest.mark.parametrize(("name", "counters"), [("Adam", ["step"]), ("NAdam", ["step", "mu_product"]), ("ASGD", ["eta"])])
+@pytest.mark.parametrize(
+    ("name", "counters"), [("Adam", ["step"]), ("NAdam", ["step", "mu_product"]), ("ASGD", ["eta"])]
+)
 def test_counters_that_are_numbers_in_old_files_become_tensors(name, counters):
     run = Run(pellucid, name)
     run.step(2)

@@ -19,7 +19,7 @@ class CosineAnnealingLR(LRScheduler):
 
     The rate follows from `last_epoch` and the initial rate alone, so a scheduler resumed from its own state goes on
     where it was, whatever rate the optimizer holds. Only where other schedulers work on the same optimizer (not those
-    of a SequentialLR, which take turns) is the current rate scaled by the ratio of two epochs, so that factors multiply.
+    of a SequentialLR, which take turns) is the current rate scaled by the ratio of two epochs: their factors multiply.
 
     >>> import pellucid as torch
     >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
@@ -53,13 +53,11 @@ class CosineAnnealingLR(LRScheduler):
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             # The last epoch ended at eta_min, which has no height to scale.
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
-            return [
-                rate + (base - self.eta_min) * rise for rate, base in zip(rates, self.base_lrs, strict=True)
-            ]
+            return [rate + (base - self.eta_min) * rise for rate, base in zip(rates, self.base_lrs, strict=True)]
         ratio = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / before
         return [ratio * (rate - self.eta_min) + self.eta_min for rate in rates]
 
-    def _get_closed_form_lr(self) -> list[Any]:  # type: ignore[override]
+    def _get_closed_form_lr(self) -> list[Any]:
         return [_between(self.eta_min, rate, self.last_epoch / self.T_max) for rate in self.base_lrs]
 
 

@@ -114,7 +114,7 @@ class StepLR(LRScheduler):
             return rates
         return [rate * self.gamma for rate in rates]
 
-    def _get_closed_form_lr(self) -> list[Any]:  # type: ignore[override]
+    def _get_closed_form_lr(self) -> list[Any]:
         return [rate * self.gamma ** (self.last_epoch // self.step_size) for rate in self.base_lrs]
 
 
@@ -145,7 +145,7 @@ class MultiStepLR(LRScheduler):
             return rates
         return [rate * self.gamma ** self.milestones[self.last_epoch] for rate in rates]
 
-    def _get_closed_form_lr(self) -> list[Any]:  # type: ignore[override]
+    def _get_closed_form_lr(self) -> list[Any]:
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
         return [rate * self.gamma**passed for rate in self.base_lrs]
 
@@ -163,9 +163,7 @@ class ConstantLR(LRScheduler):
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
     ) -> None:
         if factor > 1.0 or factor < 0:
-            raise ValueError(
-                f"Constant multiplicative factor expected to be between 0 and 1. Got {factor}"
-            )
+            raise ValueError(f"Constant multiplicative factor expected to be between 0 and 1. Got {factor}")
         self.factor = factor
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
@@ -180,7 +178,7 @@ class ConstantLR(LRScheduler):
             return rates
         return [rate * (1.0 / self.factor) for rate in rates]
 
-    def _get_closed_form_lr(self) -> list[Any]:  # type: ignore[override]
+    def _get_closed_form_lr(self) -> list[Any]:
         factor = self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor)
         return [rate * factor for rate in self.base_lrs]
 
@@ -209,7 +207,8 @@ class LinearLR(LRScheduler):
     ) -> None:
         if start_factor > 1.0 or start_factor <= 0:
             raise ValueError(
-                f"Starting multiplicative factor expected to be greater than 0 and less or equal to 1. Got {start_factor}"
+                "Starting multiplicative factor expected to be greater than 0 and less or equal to 1. "
+                f"Got {start_factor}"
             )
         if end_factor > 1.0 or end_factor < 0:
             raise ValueError(f"Ending multiplicative factor expected to be between 0 and 1. Got {end_factor}")
@@ -230,7 +229,7 @@ class LinearLR(LRScheduler):
         ratio = 1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise)
         return [rate * ratio for rate in rates]
 
-    def _get_closed_form_lr(self) -> list[Any]:  # type: ignore[override]
+    def _get_closed_form_lr(self) -> list[Any]:
         rise = self.end_factor - self.start_factor
         factor = self.start_factor + rise * min(self.total_iters, self.last_epoch) / self.total_iters
         return [rate * factor for rate in self.base_lrs]
@@ -258,7 +257,7 @@ class ExponentialLR(LRScheduler):
         rates = group_values(self.optimizer, "lr")
         return rates if self._is_initial else [rate * self.gamma for rate in rates]
 
-    def _get_closed_form_lr(self) -> list[Any]:  # type: ignore[override]
+    def _get_closed_form_lr(self) -> list[Any]:
         return [rate * self.gamma**self.last_epoch for rate in self.base_lrs]
 
 
@@ -288,6 +287,6 @@ class PolynomialLR(LRScheduler):
         left, left_before = 1.0 - self.last_epoch / self.total_iters, 1.0 - (self.last_epoch - 1) / self.total_iters
         return [rate * (left / left_before) ** self.power for rate in rates]
 
-    def _get_closed_form_lr(self) -> list[Any]:  # type: ignore[override]
+    def _get_closed_form_lr(self) -> list[Any]:
         left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
         return [rate * left**self.power for rate in self.base_lrs]

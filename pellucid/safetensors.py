@@ -49,11 +49,15 @@ def save_file(tensors: dict[str, Tensor], filename: _Path, metadata: dict[str, s
         format.write(checked, metadata, stream)
 
 
-def save_model(model: Any, filename: _Path, metadata: dict[str, str] | None = None, force_contiguous: bool = True) -> None:
+def save_model(
+    model: Any, filename: _Path, metadata: dict[str, str] | None = None, force_contiguous: bool = True
+) -> None:
     """Write a module's parameters and buffers; of names for the same tensor one is kept, the others go to the metadata."""
     kept, dropped = _without_aliases(model.state_dict())
     metadata = {**(metadata or {}), **dropped} if metadata or dropped else None
-    save_file({name: tensor.contiguous() if force_contiguous else tensor for name, tensor in kept.items()}, filename, metadata)
+    save_file(
+        {name: tensor.contiguous() if force_contiguous else tensor for name, tensor in kept.items()}, filename, metadata
+    )
 
 
 def _checked(tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
@@ -64,7 +68,9 @@ def _checked(tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         if not isinstance(tensor, Tensor):
             raise ValueError(f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}")
         if tensor.layout != pellucid.strided:
-            raise ValueError(f"You are trying to save a sparse tensors: `{[name]}` which the format does not support. Make it dense with `.to_dense()`.")
+            raise ValueError(
+                f"You are trying to save a sparse tensors: `{[name]}` which the format does not support. Make it dense with `.to_dense()`."
+            )
         if tensor.device.type == "meta":
             raise ValueError(f"tensor `{name}` is on the meta device and has no data to save")
         if not tensor.is_contiguous():
@@ -109,7 +115,9 @@ def _without_aliases(tensors: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], 
         largest = max(tensors[name].numel() for name in group)
         whole = sorted(name for name in group if tensors[name].numel() == largest)
         if any(_span(tensors[name]) != _span(tensors[whole[0]]) for name in group):
-            raise RuntimeError(f"the tensors {sorted(group)} share a part of their memory only; clone() one of them before saving the model")
+            raise RuntimeError(
+                f"the tensors {sorted(group)} share a part of their memory only; clone() one of them before saving the model"
+            )
         for name in whole[1:]:
             dropped[name] = whole[0]
             del kept[name]

@@ -120,7 +120,9 @@ class set_default_mmap_options:  # noqa: N801 - PyTorch's name
 
     def __init__(self, flags: int) -> None:
         if flags not in (MAP_PRIVATE, MAP_SHARED):
-            raise ValueError(f"Invalid argument in function set_default_mmap_options: expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got {flags}")
+            raise ValueError(
+                f"Invalid argument in function set_default_mmap_options: expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got {flags}"
+            )
         self.prev = _Settings.mmap_flags
         _Settings.mmap_flags = flags
 
@@ -144,7 +146,9 @@ class skip_data:  # noqa: N801 - PyTorch's name
 
     def __init__(self, materialize_fake_tensors: bool = False) -> None:
         if materialize_fake_tensors:
-            raise NotImplementedError("skip_data(materialize_fake_tensors=True): Pellucid has no fake tensors; leave it False")
+            raise NotImplementedError(
+                "skip_data(materialize_fake_tensors=True): Pellucid has no fake tensors; leave it False"
+            )
         self.materialize_fake_tensors = materialize_fake_tensors
 
     def __enter__(self) -> None:
@@ -166,7 +170,10 @@ def add_safe_globals(safe_globals: list[Callable[..., Any] | tuple[Callable[...,
     >>> torch.serialization.clear_safe_globals()
     """
     safe_table(list(safe_globals))  # Raises for a malformed pair.
-    _Settings.safe_globals = [*_Settings.safe_globals, *(each for each in safe_globals if each not in _Settings.safe_globals)]
+    _Settings.safe_globals = [
+        *_Settings.safe_globals,
+        *(each for each in safe_globals if each not in _Settings.safe_globals),
+    ]
 
 
 def clear_safe_globals() -> None:
@@ -211,7 +218,9 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
             raise ValueError("Expected input to be a checkpoint returned by torch.save, which is a zip archive")
         archive = ArchiveReader(stream)
         if _is_torchscript(archive):
-            raise ValueError("Expected input to be a checkpoint returned by torch.save but got a torchscript checkpoint")
+            raise ValueError(
+                "Expected input to be a checkpoint returned by torch.save but got a torchscript checkpoint"
+            )
         found = scan(archive.read("data.pkl")).globals
     return sorted(found - permitted_names() - set(safe_table(_Settings.safe_globals)))
 
@@ -241,7 +250,9 @@ def save(
     _check_dill(pickle_module)
     is_path = isinstance(f, (str, os.PathLike))
     if not is_path and not hasattr(f, "write"):
-        raise AttributeError(f"expected 'f' to be string, path, or a file-like object with a 'write' attribute, not {type(f).__name__}")
+        raise AttributeError(
+            f"expected 'f' to be string, path, or a file-like object with a 'write' attribute, not {type(f).__name__}"
+        )
     if _use_new_zipfile_serialization:
         pickled = take_apart(obj, pickle_protocol, pickle_module, location_tag)
         root = _archive_name(os.fspath(f)) if is_path else "archive"
@@ -338,7 +349,9 @@ def _trust(weights_only: bool | None, pickle_module: Any) -> tuple[bool, Any]:
         weights_only = False
     weights_only = True if forced else pickle_module is None if weights_only is None else weights_only
     if weights_only and pickle_module is not None:
-        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified; pass weights_only=False if you trust the file")
+        raise RuntimeError(
+            "Can not safely load weights when explicit pickle_module is specified; pass weights_only=False if you trust the file"
+        )
     return weights_only, pickle if pickle_module is None else pickle_module
 
 
@@ -441,19 +454,30 @@ def _check_container_source(container: Any, source_file: Any, source: Any) -> No
     try:
         current = inspect.getsource(container)
     except (OSError, TypeError):
-        warnings.warn(f"Couldn't retrieve source code for container of type {container.__name__}. It won't be checked for correctness upon loading.", stacklevel=2)
+        warnings.warn(
+            f"Couldn't retrieve source code for container of type {container.__name__}. It won't be checked for correctness upon loading.",
+            stacklevel=2,
+        )
         return
     if current != source:
-        warnings.warn(f"source code of class '{container.__module__}.{container.__qualname__}' has changed.", SourceChangeWarning, stacklevel=2)
+        warnings.warn(
+            f"source code of class '{container.__module__}.{container.__qualname__}' has changed.",
+            SourceChangeWarning,
+            stacklevel=2,
+        )
 
 
 def _check_dill(pickle_module: Any) -> None:
     if pickle_module is not None and pickle_module.__name__ == "dill":
         if not check_module_version_greater_or_equal(pickle_module, (0, 3, 1), False):
-            raise ValueError(f"'torch' supports dill >= 0.3.1, but you have dill {pickle_module.__version__}. Please upgrade dill or switch to 'pickle'")
+            raise ValueError(
+                f"'torch' supports dill >= 0.3.1, but you have dill {pickle_module.__version__}. Please upgrade dill or switch to 'pickle'"
+            )
 
 
-def check_module_version_greater_or_equal(module: Any, req_version_tuple: tuple[Any, ...], error_if_malformed: bool = True) -> bool:
+def check_module_version_greater_or_equal(
+    module: Any, req_version_tuple: tuple[Any, ...], error_if_malformed: bool = True
+) -> bool:
     """Whether `module.__version__`, read part by part as the types of `req_version_tuple`, is at least that version.
 
     >>> import numpy, pellucid as torch

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import pellucid
 from pellucid.engine.export.allowed import permitted_names
 from pellucid.engine.export.atomic import remove_leftovers
+from pellucid.engine.export.pickle_reader import safe_table
 from pellucid.engine.export.pickle_scan import scan
 from pellucid.engine.export.torch_file import take_apart
 from pellucid.serialization import get_safe_globals, load, location_tag, save
@@ -130,7 +131,9 @@ class CheckpointManager:
             metrics = {self.metric or "metric": metrics}
         values = {str(name): float(value) for name, value in metrics.items()}
         if self.metric is not None and self.metric not in values:
-            raise ValueError(f"metrics has no {self.metric!r}, by which the best checkpoint is chosen; it has {sorted(values)}")
+            raise ValueError(
+                f"metrics has no {self.metric!r}, by which the best checkpoint is chosen; it has {sorted(values)}"
+            )
         return values
 
     def _delete_old(self) -> None:
@@ -226,9 +229,13 @@ class CheckpointManager:
             try:
                 return path, _read(path, map_location)
             except _DAMAGE as error:
-                warnings.warn(f"the checkpoint {path} cannot be read and is skipped: {error!s:.300}", UserWarning, stacklevel=3)
+                warnings.warn(
+                    f"the checkpoint {path} cannot be read and is skipped: {error!s:.300}", UserWarning, stacklevel=3
+                )
         if paths:
-            raise RuntimeError(f"none of the {len(paths)} checkpoints in {self.folder} can be read; the warnings say why")
+            raise RuntimeError(
+                f"none of the {len(paths)} checkpoints in {self.folder} can be read; the warnings say why"
+            )
         return None
 
 
@@ -278,8 +285,7 @@ def _load_into(value: Any, state: Any, name: str) -> None:
 def _check_loadable(content: Any) -> None:
     """Refuse what `load` would refuse, now that it can still be repaired."""
     pickled = take_apart(content, 2, pickle, location_tag)
-    allowed = permitted_names() | {f"{each.__module__}.{each.__qualname__}" for each in get_safe_globals() if not isinstance(each, tuple)}
-    foreign = sorted(scan(pickled.content).globals - allowed)
+    foreign = sorted(scan(pickled.content).globals - permitted_names() - set(safe_table(get_safe_globals())))
     if foreign:
         raise TypeError(
             f"the checkpoint would contain {', '.join(foreign)}, which load() refuses to read without trust. Save plain numbers, "

@@ -32,9 +32,13 @@ class Record(NamedTuple):
     method: int
 
 
-def corrupt(reason: str) -> RuntimeError:
+class ArchiveError(RuntimeError):
+    """An archive is damaged, or does not have what was asked for."""
+
+
+def corrupt(reason: str) -> ArchiveError:
     """The error for a damaged archive, with PyTorch's opening words."""
-    return RuntimeError(
+    return ArchiveError(
         f"PytorchStreamReader failed reading zip archive: {reason}. The file is damaged or incomplete; "
         "copy or download it again, or load an earlier checkpoint."
     )
@@ -163,7 +167,7 @@ class ArchiveReader:
         if not text.strip().isdigit() or len(text) > 8:
             raise corrupt(f"its version record holds {text[:20]!r}, not a number")
         if not _FIRST_VERSION <= int(text) <= _LAST_VERSION:
-            raise RuntimeError(
+            raise ArchiveError(
                 f"Attempted to read a PyTorch file with version {int(text)}, but the maximum supported version for reading is "
                 f"{_LAST_VERSION} (and the minimum {_FIRST_VERSION}). Save it again with an older PyTorch."
             )
@@ -184,7 +188,7 @@ class ArchiveReader:
         """The entry called `root/name`; RuntimeError where there is none."""
         found = self._records.get(f"{self.root}/{name}")
         if found is None:
-            raise RuntimeError(
+            raise ArchiveError(
                 f"PytorchStreamReader failed locating file {name}: file not found in archive {self.root!r}; "
                 "the file is damaged, or was not written by save()."
             )
@@ -228,7 +232,7 @@ class ArchiveReader:
     def absolute_start(self, record: Record) -> int:
         """Where a record's bytes start in the whole file, for mapping it into memory."""
         if record.method != _STORED:
-            raise RuntimeError(f"record {record.name!r} is compressed and cannot be mapped; load with mmap=False")
+            raise ArchiveError(f"record {record.name!r} is compressed and cannot be mapped; load with mmap=False")
         return self._base + record.start
 
 

@@ -37,7 +37,7 @@ def take_apart_legacy(
     obj: Any, protocol: int, pickle_module: Any, location_of: LocationOf
 ) -> tuple[bytes, StorageTable]:
     """The pickle of `obj` in the older format, and the storages that it refers to."""
-    table = StorageTable(location_of, lambda storage, count: str(count))
+    table = StorageTable(location_of, name_untyped=False)
     refer = persistent_ids(table)
 
     def persistent_id(obj: Any) -> Any:

@@ -17,6 +17,7 @@ import _compat_pickle
 import numpy as np
 
 from pellucid.engine.core.data import Classes
+from pellucid.engine.export.archive_reader import ArchiveError
 from pellucid.engine.export import allowed, names, tensors
 
 # Bytes that calls and containers may take beyond this multiple of the pickle.
@@ -74,7 +75,7 @@ class RestrictedUnpickler:
             if self._marks or len(self._stack) != 1:
                 self._refuse("a pickle ends with unused values on its stack")
             return self._stack[0]
-        except UnpicklingError:
+        except (UnpicklingError, ArchiveError):
             raise
         except allowed.NotPermittedError as error:
             self._refuse(str(error))
@@ -461,8 +462,8 @@ _HANDLERS: dict[bytes, Callable[[RestrictedUnpickler], None]] = {
     b"R": _R.reduce,
     b"\x81": _R.new_object,
     b"\x92": _R.new_object_with_keywords,
-    b"b": _R.build,
-    b"Q": _R.persistent,
+    b"b": lambda reader: reader.build(),
+    b"Q": lambda reader: reader.persistent(),
 }
 _TABLE = [_HANDLERS.get(bytes((code,)), _R.unsupported) for code in range(256)]
 

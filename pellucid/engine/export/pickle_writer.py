@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import pickle
-import struct
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -13,6 +12,7 @@ from pellucid.engine.core import dtypes
 from pellucid.engine.core.data import Classes
 from pellucid.engine.core.storage import Storage
 from pellucid.engine.export import names, tensors
+from pellucid.engine.tensor.layout import layout
 
 # Types that need no look for a tensor among their bases.
 _PLAIN = frozenset(
@@ -22,13 +22,14 @@ PersistentId = Callable[[Any], Any]
 
 
 class StorageTable:
-    """Numbers the storages that a pickle refers to, each once however many tensors share it."""
+    """Numbers the storages that a pickle refers to, each once however many tensors share it.
 
-    def __init__(
-        self, location_of: Callable[[tensors.StoredBytes], str], key_of: Callable[[Storage, int], str]
-    ) -> None:
+    In the older format PyTorch cannot load what is called an UntypedStorage; there it is called a ByteStorage.
+    """
+
+    def __init__(self, location_of: Callable[[tensors.StoredBytes], str], *, name_untyped: bool = True) -> None:
         self._location_of = location_of
-        self._key_of = key_of
+        self._name_untyped = name_untyped
         self.storages: dict[str, Storage] = {}
         self._keys: dict[int, str] = {}
         self.dtypes: dict[str, dtypes.dtype] = {}
@@ -36,7 +37,7 @@ class StorageTable:
     def refer(self, source: tensors.StoredBytes) -> tuple[Any, ...]:
         """The persistent id of a storage: what stands in the pickle in place of its bytes."""
         kind = source.dtype
-        key = self._keys.setdefault(id(source.storage), self._key_of(source.storage, len(self._keys)))
+        key = self._keys.setdefault(id(source.storage), str(len(self._keys)))
         self.storages[key] = source.storage
         if source.storage.nbytes and self.dtypes.setdefault(key, kind) is not kind:
             raise RuntimeError(
@@ -44,12 +45,12 @@ class StorageTable:
                 f"({self.dtypes[key]} and {kind}). Save a clone() of one of them."
             )
         self.dtypes.setdefault(key, kind)
-        return "storage", _storage_name(source), key, self._location_of(source), source.storage.nbytes // kind.itemsize
+        return "storage", _storage_name(source, self._name_untyped), key, self._location_of(source), source.storage.nbytes // kind.itemsize
 
 
-def _storage_name(source: tensors.StoredBytes) -> names.TorchName:
+def _storage_name(source: tensors.StoredBytes, name_untyped: bool) -> names.TorchName:
     if source.untyped:
-        return names.TorchName("torch.storage", "UntypedStorage")
+        return names.TorchName("torch.storage", "UntypedStorage") if name_untyped else names.TorchName("torch", "ByteStorage")
     return names.TorchName("torch", names.STORAGE_NAMES[source.dtype.name])
 
 
@@ -109,6 +110,7 @@ class ArchivePickler(pickle._Pickler):  # type: ignore[name-defined] # the pure-
     def _save_layout(self, obj: Any) -> None:
         self.save_reduce(tensors.layout_of, (str(obj),), obj=obj)
 
+    dispatch[layout] = _save_layout
     dispatch[names.TorchName] = _save_torch_name
     dispatch[dtypes.dtype] = _save_dtype
     dispatch[FunctionType] = save_global

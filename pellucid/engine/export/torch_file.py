@@ -11,7 +11,7 @@ import numpy as np
 from pellucid.engine.core.device import META
 from pellucid.engine.core.storage import Storage
 from pellucid.engine.export import names, tensors
-from pellucid.engine.export.archive_reader import ArchiveReader
+from pellucid.engine.export.archive_reader import ArchiveError, ArchiveReader
 from pellucid.engine.export.archive_writer import ALIGNMENT, ArchiveWriter
 from pellucid.engine.export.pickle_writer import StorageTable, dump
 from pellucid.engine.export.tensors import StoredBytes
@@ -33,7 +33,7 @@ class Pickled(NamedTuple):
 
 def take_apart(obj: Any, protocol: int, pickle_module: Any, location_of: LocationOf) -> Pickled:
     """The pickle of `obj` and the storages that it refers to."""
-    table = StorageTable(location_of, lambda storage, count: str(count))
+    table = StorageTable(location_of)
     content = dump(obj, protocol, pickle_module, persistent_ids(table))
     return Pickled(content, table.storages)
 
@@ -114,7 +114,7 @@ class StorageLoader:
             self._loaded[key] = self._load(kind, key, location, nbytes)
         found = self._loaded[key]
         if found.where is not META and found.storage.nbytes != nbytes:
-            raise RuntimeError(f"the file gives storage {key!r:.40} the two sizes {found.storage.nbytes} and {nbytes}")
+            raise ArchiveError(f"the file gives storage {key!r:.40} the two sizes {found.storage.nbytes} and {nbytes}")
         return tensors.with_type(found, kind.dtype, untyped=kind.name == "UntypedStorage")
 
     def _load(self, kind: names.StorageType, key: str, location: str, nbytes: int) -> StoredBytes:
@@ -123,7 +123,7 @@ class StorageLoader:
             return StoredBytes(tensors.storage_over(np.zeros(0, np.uint8)), kind.dtype, META, untyped=untyped)
         record = self._archive.record(f"data/{key}")
         if record.size != nbytes:
-            raise RuntimeError(
+            raise ArchiveError(
                 f"the pickle says that storage {key!r:.40} has {nbytes} bytes, and its record has {record.size}: the file is damaged"
             )
         source = StoredBytes(tensors.storage_over(self._bytes(f"data/{key}", kind)), kind.dtype, untyped=untyped)

@@ -170,10 +170,9 @@ def add_safe_globals(safe_globals: list[Callable[..., Any] | tuple[Callable[...,
     >>> torch.serialization.clear_safe_globals()
     """
     safe_table(list(safe_globals))  # Raises for a malformed pair.
-    _Settings.safe_globals = [
-        *_Settings.safe_globals,
-        *(each for each in safe_globals if each not in _Settings.safe_globals),
-    ]
+    for item in safe_globals:
+        if item not in _Settings.safe_globals:
+            _Settings.safe_globals = [*_Settings.safe_globals, item]
 
 
 def clear_safe_globals() -> None:

@@ -17,7 +17,6 @@ import _compat_pickle
 import numpy as np
 
 from pellucid.engine.core.data import Classes
-from pellucid.engine.export.archive_reader import ArchiveError
 from pellucid.engine.export import allowed, names, tensors
 
 # Bytes that calls and containers may take beyond this multiple of the pickle.
@@ -59,6 +58,7 @@ class RestrictedUnpickler:
         self._memo: dict[int, Any] = {}
         self._stack: list[Any] = []
         self._marks: list[list[Any]] = []
+        self._outside: Exception | None = None
         self._granted: dict[int, Any] = {}
         self._budget = _FREE_BYTES + _BYTES_PER_BYTE * (len(content) - start)
 
@@ -75,11 +75,13 @@ class RestrictedUnpickler:
             if self._marks or len(self._stack) != 1:
                 self._refuse("a pickle ends with unused values on its stack")
             return self._stack[0]
-        except (UnpicklingError, ArchiveError):
+        except UnpicklingError:
             raise
         except allowed.NotPermittedError as error:
             self._refuse(str(error))
         except Exception as error:
+            if error is self._outside:
+                raise
             self._refuse(
                 f"the opcode {opcode_name(code)} cannot be carried out ({type(error).__name__}: {error!s:.300})", error
             )
@@ -258,7 +260,11 @@ class RestrictedUnpickler:
         kind = identity[0].decode("ascii", "replace") if isinstance(identity[0], bytes) else identity[0]
         if kind != "storage":
             self._refuse(f"Only persistent_load of storage is allowed, but got {kind!r:.80}")
-        found = self._persistent_load(("storage", *identity[1:]))
+        try:
+            found = self._persistent_load(("storage", *identity[1:]))
+        except Exception as error:
+            self._outside = error  # A damaged record, or the user's own map_location: not the pickle's fault.
+            raise
         self._grant(found)
         self._stack.append(found)
 

@@ -54,6 +54,10 @@ class StoredBytes:
     def nbytes(self) -> int:
         return self.storage.nbytes
 
+    def cpu(self) -> StoredBytes:
+        """The storage in the CPU's memory, where it is."""
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         return load_bytes, (self._dtype.name, self.storage.buffer.tobytes(), self.untyped)
 

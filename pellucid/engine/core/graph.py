@@ -428,10 +428,14 @@ def _recipe(op: Any, plan: Any, operands: tuple[Any, ...]) -> Recipe:
     return recipe
 
 
+def _node_name(op: Any, settings: dict[str, Any]) -> str:
+    return op.grad_name if op.grad_name.__class__ is str else op.grad_name(settings)
+
+
 def record(op: Any, plan: Any, operands: tuple[Any, ...], settings: dict[str, Any], out: Any) -> None:
     """Make the operator's node and hang its outputs on it."""
     recipe = _recipe(op, plan, operands)
-    node = node_type(op.grad_name)(op, plan, recipe, operands, settings)
+    node = node_type(_node_name(op, settings))(op, plan, recipe, operands, settings)
     outputs = out if out.__class__ is tuple else (out,)
     node.save(operands, outputs)
     for number, each in enumerate(outputs):
@@ -491,7 +495,7 @@ def _check_view_write(target: Any, name: str) -> None:
 def prepare_in_place(op: Any, plan: Any, operands: tuple[Any, ...], settings: dict[str, Any], target: Any) -> OpNode:
     """The node of an in-place call, before the write: an input that is about to be overwritten is saved as a copy."""
     recipe = _recipe(op, plan, operands)
-    node = node_type(op.grad_name)(op, plan, recipe, operands, settings)
+    node = node_type(_node_name(op, settings))(op, plan, recipe, operands, settings)
     kept = list(operands)
     for i in recipe.saved_inputs:
         if i == 0:

@@ -51,7 +51,7 @@ class Op:
         self.promote: tuple[str, ...] | None = traits.get("promote")
         self.accepts: str | None = traits.get("accepts")
         self.half: str = traits.get("half", "upcast")
-        self.grad_name: str = traits.get("grad_name") or _node_name(self.name)
+        self.grad_name: Any = traits.get("grad_name") or _node_name(self.name)
         self.dynamic: bool = traits.get("dynamic", False)  # the result's shape depends on the data
         self.zero_gradient: bool = traits.get("zero_gradient", False)
         self.meta_rule: Callable[..., Any] | None = None
@@ -127,8 +127,8 @@ def pointwise(body: Callable[..., Any] | None = None, **traits: Any) -> Any:
     """An operator given by one scalar body; shapes broadcast and types promote by themselves.
 
     Traits: `result` ("promoted", "float": integers become the default float, "bool", "real": the real type of a complex one, or
-    a function of the common dtype), `promote` (the operands that decide the common type; others pass as they are), `accepts`
-    ("integral", "real", "floating", "number": what the common type must be), `grad_name`, `half`, `zero_gradient`.
+    a function of the common dtype), `grad_name` (the node's name, or a function of the settings that gives it), `promote` (the operands that decide the common type; others pass as they are), `accepts`
+    ("integral", "real", "floating", "number": what the common type must be), `half`, `zero_gradient` (float results that no gradient goes through).
     """
     if body is None:
         return lambda function: Op(function, "pointwise", **traits)

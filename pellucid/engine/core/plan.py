@@ -73,7 +73,7 @@ _ACCEPTS: dict[str, Callable[[dtype], bool]] = {
 def _plan_pointwise(op: Any, metas: tuple[Any, ...], where: device, settings: dict[str, Any]) -> Plan:
     known = [meta for meta in metas if isinstance(meta, Meta)]
     deciding = [m for name, m in zip(op.operands, metas, strict=False) if op.promote is None or name in op.promote]
-    common = common_type([m if isinstance(m, Meta) else number_type(type(m)) for m in deciding])
+    common = common_type([m if isinstance(m, Meta) else number_type(type(m)) for m in deciding if m is not None])
     if op.accepts is not None and not _ACCEPTS[op.accepts](common):
         raise NotImplementedError(f"\"{op.name}_cpu\" not implemented for '{title(common)}' (operands: {_describe(metas)})")
     result = _result_type(op.result, common)

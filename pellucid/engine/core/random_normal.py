@@ -70,7 +70,7 @@ class _FastFused:
 
     def __call__(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | float) -> np.ndarray:
         total = next(self._rows)
-        np.multiply(a, b, out=total)
+        np.multiply(a, b, out=total, dtype=np.float64)  # else two float32 operands would be multiplied in float32
         np.add(total, c, out=total)
         return total.astype(np.float32)
 

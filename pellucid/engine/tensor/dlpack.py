@@ -1,7 +1,7 @@
 """DLPack: tensors that share memory with another library's arrays, both ways. The structures are those of dlpack.h 1.0.
 
-NumPy exports the capsules; it has no bfloat16, whose type code is written into the capsule here. Capsules of other
-libraries are read here, since NumPy makes read-only arrays of the older kind.
+NumPy exports the capsules; it knows no bfloat16 and float8, whose codes are written into the capsule here. Capsules of
+other libraries are read here, since NumPy makes read-only arrays of the older kind.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from pellucid.engine.core import dtypes
@@ -17,12 +16,19 @@ from pellucid.engine.core.data import from_array
 from pellucid.engine.core.device import META
 
 CPU_KINDS = (1, 3)  # kDLCPU, kDLCUDAHost
-BFLOAT = 4
+UNKNOWN_TO_NUMPY = {
+    dtypes.bfloat16: 4,
+    dtypes.float8_e4m3fn: 10,
+    dtypes.float8_e4m3fnuz: 11,
+    dtypes.float8_e5m2: 12,
+    dtypes.float8_e5m2fnuz: 13,
+    dtypes.float8_e8m0fnu: 14,
+}
 TYPES: dict[tuple[int, int], Any] = {
     **{(0, bits): np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
     **{(1, bits): np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
     **{(2, bits): np.dtype(f"float{bits}") for bits in (16, 32, 64)},
-    (BFLOAT, 16): np.dtype(ml_dtypes.bfloat16),
+    **{(code, 8 * each.itemsize): each.numpy for each, code in UNKNOWN_TO_NUMPY.items()},
     (5, 64): np.dtype("complex64"),
     (5, 128): np.dtype("complex128"),
     (6, 8): np.dtype("bool"),
@@ -121,16 +127,14 @@ def capsule_of(
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if tensor._meta.device is META:
         raise BufferError("Cannot pack tensors on meta")
-    if tensor._meta.dtype in dtypes.FLOAT8:
-        raise BufferError("DLPack only supports signed/unsigned integers, float and complex dtypes.")
     if dl_device is not None and tuple(dl_device) != (1, 0):
         raise BufferError(f"cannot export a CPU tensor to DLPack device {tuple(dl_device)}; call from_dlpack there")
     array = tensor._array
-    is_bfloat = tensor._meta.dtype is dtypes.bfloat16
-    capsule = (array.view(np.uint16) if is_bfloat else array).__dlpack__(max_version=max_version, copy=copy)
-    if is_bfloat:
-        _, managed = _contents(capsule)
-        managed.array.code = BFLOAT
+    code = UNKNOWN_TO_NUMPY.get(tensor._meta.dtype)
+    if code is None:
+        return array.__dlpack__(max_version=max_version, copy=copy)
+    capsule = array.view(f"u{array.itemsize}").__dlpack__(max_version=max_version, copy=copy)
+    _contents(capsule)[1].array.code = code
     return capsule
 
 
@@ -179,7 +183,7 @@ def _borrowed(capsule: Any) -> np.ndarray:
     is_readonly = name == b"dltensor_versioned" and bool(managed.flags & 1)
     interface = {
         "version": 3,
-        "typestr": "<u2" if found.code == BFLOAT else dtype.str,
+        "typestr": f"<u{dtype.itemsize}" if dtype.kind not in "biufc" else dtype.str,
         "shape": shape,
         "data": ((found.data or 0) + found.byte_offset, is_readonly),
         "strides": tuple([each * dtype.itemsize for each in found.strides[: found.ndim]]) if found.strides else None,

@@ -19,6 +19,7 @@ from pellucid.engine.tensor.arithmetic import ArithmeticMethods
 from pellucid.engine.tensor.conversion import ConversionMethods
 from pellucid.engine.tensor.indexing import IndexingMethods
 from pellucid.engine.tensor.printing import tensor_repr
+from pellucid.engine.tensor.reduction import ReductionMethods
 from pellucid.engine.tensor.shape import ShapeMethods
 
 
@@ -26,6 +27,7 @@ class Tensor(
     ArithmeticMethods,
     ConversionMethods,
     IndexingMethods,
+    ReductionMethods,
     ShapeMethods,
     TensorData,
 ):

@@ -1,0 +1,123 @@
+"""Running sums, products and extremes along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pellucid.engine.core import dtypes
+from pellucid.engine.core.dtypes import dtype as dtype_type
+from pellucid.engine.core.meta import Meta
+from pellucid.engine.core.op import by_name, op
+from pellucid.engine.ops.arithmetic import conjugate, div, mul
+from pellucid.engine.ops.comparison import eq, where
+
+
+@op
+def cumsum(x: np.ndarray, *, dim: int, dtype: dtype_type) -> np.ndarray:
+    """Sums of the elements up to and including each."""
+    if not x.ndim:
+        return x.astype(dtype.numpy)
+    return np.cumsum(x, axis=dim, dtype=np.float32 if dtype in dtypes.HALF else dtype.numpy)
+
+
+@op
+def cumprod(x: np.ndarray, *, dim: int, dtype: dtype_type) -> np.ndarray:
+    """Products of the elements up to and including each."""
+    if not x.ndim:
+        return x.astype(dtype.numpy)
+    return np.cumprod(x, axis=dim, dtype=np.float32 if dtype in dtypes.HALF else dtype.numpy)
+
+
+def _running_meta(x: Meta, *, dim: int, dtype: dtype_type) -> Meta:
+    return Meta.of(x.shape, dtype, x.device)
+
+
+cumsum.meta(_running_meta)
+cumprod.meta(_running_meta)
+
+
+def reversed_cumsum(x: Any, dim: int) -> Any:
+    """Sums of the elements from each to the end."""
+    if not x._meta.ndim:
+        return x
+    flip = by_name["flip"]
+    return flip(cumsum(flip(x, dims=(dim,)), dim=dim, dtype=x._meta.dtype), dims=(dim,))
+
+
+@cumsum.vjp("x")
+def cumsum_dx(dy: Any, dim: int) -> Any:
+    return reversed_cumsum(dy, dim)
+
+
+@cumprod.vjp("x")
+def cumprod_dx(dy: Any, x: Any, y: Any, x_meta: Meta, dim: int) -> Any:
+    """Where no element is 0, a reversed running sum of dy*y, over x; where one is, the products without it."""
+    if not x_meta.ndim or not x_meta.numel:
+        return dy
+    safe = where(eq(x, 0), 1, x)
+    smooth = div(reversed_cumsum(mul(dy, conjugate(y)), dim), conjugate(safe))
+    if not by_name["any"](eq(x, 0), dim=None, keepdim=False).item():
+        return smooth
+    return where(eq(x, 0), _zeros_gradient(dy, x, dim, x_meta), smooth)
+
+
+def _zeros_gradient(dy: Any, x: Any, dim: int, meta: Meta) -> Any:
+    """At each zero, dy summed with the products in which that zero is replaced by 1: only the first zero of a line has any."""
+    is_zero = eq(x, 0)
+    nth = cumsum(is_zero, dim=dim, dtype=dtypes.int64)
+    first = by_name["logical_and"](is_zero, eq(nth, 1))
+    replaced = where(first, 1, x)
+    products = cumprod(replaced, dim=dim, dtype=meta.dtype)
+    from_first = where(by_name["gt"](nth, 0), products, 0)
+    return where(first, reversed_cumsum(mul(dy, conjugate(from_first)), dim), 0)
+
+
+def _running_extreme(x: np.ndarray, dim: int, better: Any) -> tuple[np.ndarray, np.ndarray]:
+    if not x.ndim:
+        return x.copy(), np.zeros((), np.int64)
+    moved = np.moveaxis(x, dim, 0)
+    values, places = moved.copy(), np.zeros(moved.shape, np.int64)
+    for i in range(1, len(moved)):
+        current, best = moved[i], values[i - 1]
+        take = (better(current, best) & (best == best)) | (current != current)
+        values[i] = np.where(take, current, best)
+        places[i] = np.where(take, i, places[i - 1])
+    return np.moveaxis(values, 0, dim), np.moveaxis(places, 0, dim)
+
+
+@op(outputs=("values", "indices"))
+def cummax(x: np.ndarray, *, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """The largest element so far and where it is last found; a NaN wins from then on."""
+    return _running_extreme(x, dim, np.greater_equal)
+
+
+@op(outputs=("values", "indices"))
+def cummin(x: np.ndarray, *, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """The smallest element so far and where it is last found; a NaN wins from then on."""
+    return _running_extreme(x, dim, np.less_equal)
+
+
+def _running_extreme_meta(x: Meta, *, dim: int) -> tuple[Meta, Meta]:
+    return Meta.of(x.shape, x.dtype, x.device), Meta.of(x.shape, dtypes.int64, x.device)
+
+
+cummax.meta(_running_extreme_meta)
+cummin.meta(_running_extreme_meta)
+
+
+def _scatter_back(dvalues: Any, indices: Any, x_meta: Meta, dim: int) -> Any:
+    from pellucid.engine.ops.reduce import place
+
+    return place(dvalues, indices, x_meta, dim, True)
+
+
+@cummax.vjp("x")
+def cummax_dx(dvalues: Any, indices: Any, x_meta: Meta, dim: int) -> Any:
+    return _scatter_back(dvalues, indices, x_meta, dim)
+
+
+@cummin.vjp("x")
+def cummin_dx(dvalues: Any, indices: Any, x_meta: Meta, dim: int) -> Any:
+    return _scatter_back(dvalues, indices, x_meta, dim)

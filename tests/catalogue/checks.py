@@ -82,7 +82,9 @@ class Checks:
             if any(spec.differentiable for spec in specs_of(sample)):
                 self.one_gradient(sample, where + " strided gradient", second=False, layout="strided")
                 if self.case.nonfinite:
-                    self.one_gradient(sample, where + " gradient at NaN, infinities and zeros", second=False, plant=True)
+                    self.one_gradient(
+                        sample, where + " gradient at NaN, infinities and zeros", second=False, plant=True
+                    )
 
     def one_gradient(self, sample: Sample, where: str, second: bool, **how: Any) -> None:
         expected, actual = self.pair(sample, gradients=True, **how)
@@ -96,8 +98,14 @@ class Checks:
             return
         if not wanted[0][0]:
             return
-        first = [self.derive(*wanted[i], framework, second) for i, framework in enumerate((self.reference, self.tested))]
-        if first[0].is_gap or not self.compare.outcomes(first[0], first[1], where, 10 * self.case.tolerance) or not second:
+        first = [
+            self.derive(*wanted[i], framework, second) for i, framework in enumerate((self.reference, self.tested))
+        ]
+        if (
+            first[0].is_gap
+            or not self.compare.outcomes(first[0], first[1], where, 10 * self.case.tolerance)
+            or not second
+        ):
             return
         again = [
             self.derive([t for t in outcome.result if t.requires_grad], wanted[i][1], framework, False)
@@ -162,7 +170,9 @@ class Checks:
         name = self.short_name
         if not self.is_method(name) or self.case.through is not None:
             return
-        (_, want), (_, got) = self.both_ways(sample, lambda _, args, kwargs: getattr(args[0], name)(*args[1:], **kwargs))
+        (_, want), (_, got) = self.both_ways(
+            sample, lambda _, args, kwargs: getattr(args[0], name)(*args[1:], **kwargs)
+        )
         if not want.is_gap:
             self.compare.outcomes(want, got, where + " as a method", self.case.tolerance)
 
@@ -280,5 +290,3 @@ def out_tensor(like: Any, kind: str, framework: ModuleType) -> Any:
     if kind == "strided" and shape:
         return framework.zeros((*shape[:-1], 2 * shape[-1]), dtype=dtype)[..., ::2]
     return framework.zeros(shape, dtype=dtype)
-
-

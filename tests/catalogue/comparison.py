@@ -34,8 +34,8 @@ def array_of(tensor: Any, framework: ModuleType) -> np.ndarray:
         plain = plain.to(framework.float32)
     try:
         return plain.numpy()
-    except RuntimeError:  # a lazily conjugated or negated view
-        return plain.resolve_conj().resolve_neg().numpy()
+    except RuntimeError:  # lazily conjugated, negated or zero
+        return plain.numpy(force=True)
 
 
 def error_class(error: BaseException | None) -> str | None:
@@ -115,7 +115,9 @@ class Comparer:
         if actual.device.type != expected.device.type:
             raise Mismatch(f"device {actual.device}, PyTorch's {expected.device}")
         if expected.device.type == "cpu":
-            self.arrays(array_of(expected, self.reference), array_of(actual, self.tested), dtype_name(expected), tolerance)
+            self.arrays(
+                array_of(expected, self.reference), array_of(actual, self.tested), dtype_name(expected), tolerance
+            )
 
     def arrays(self, want: np.ndarray, got: np.ndarray, dtype: str, tolerance: float) -> None:
         relative, absolute = TOLERANCES.get(dtype, (0.0, 0.0))

@@ -63,7 +63,9 @@ class Make:
             stored = np.asarray(values).astype(STORED_AS.get(dtype, dtype))
         return Spec(stored, dtype, differentiable and can)
 
-    def __call__(self, *shape: int, low: float = -2, high: float = 2, dtype: str | None = None, grad: bool = True) -> Spec:
+    def __call__(
+        self, *shape: int, low: float = -2, high: float = 2, dtype: str | None = None, grad: bool = True
+    ) -> Spec:
         """Random numbers between the bounds; whole ones for integer dtypes."""
         dtype = dtype or self.dtype
         if dtype == "bool":
@@ -73,8 +75,10 @@ class Make:
         if dtype.startswith("complex"):
             parts = self.random.uniform(low, high, (2, *shape))
             return self.spec(parts[0] + 1j * parts[1], dtype, grad)
-        low = max(low, 0) if dtype.startswith("u") else low
-        return self.spec(self.random.integers(int(np.ceil(low)), int(np.ceil(high)) + 1, shape), dtype)
+        bounds = [int(np.ceil(low)), int(np.ceil(high))]
+        if dtype.startswith("u"):
+            bounds = sorted(abs(bound) for bound in bounds) if bounds[1] < 0 else [max(bounds[0], 0), bounds[1]]
+        return self.spec(self.random.integers(bounds[0], bounds[1] + 1, shape), dtype)
 
     def positive(self, *shape: int, dtype: str | None = None) -> Spec:
         return self(*shape, low=0.2, high=3, dtype=dtype)

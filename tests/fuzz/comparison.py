@@ -47,8 +47,8 @@ def values_of(tensor: Any, framework: ModuleType) -> np.ndarray:
         plain = plain.to(framework.float32)
     try:
         return plain.numpy()
-    except RuntimeError:  # a lazily conjugated or negated view
-        return plain.resolve_conj().resolve_neg().numpy()
+    except RuntimeError:  # lazily conjugated, negated or zero
+        return plain.numpy(force=True)
 
 
 def layout_of(tensor: Any) -> dict[str, Any]:

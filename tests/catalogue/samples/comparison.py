@@ -73,7 +73,9 @@ CASES = [
         ],
         errors=lambda make: [call(make.mask(3), make(4), make(3)), call(make(3, dtype="float32"), make(3), make(3))],
     ),
-    Case("where", lambda make: [call(make.mask(3, 4)), call(make.mask(0))], gradients=False, meta=False, note="indices"),
+    Case(
+        "where", lambda make: [call(make.mask(3, 4)), call(make.mask(0))], gradients=False, meta=False, note="indices"
+    ),
     Case(
         "masked_fill",
         lambda make: [
@@ -83,8 +85,11 @@ CASES = [
             call(make(3, 1), make.mask(4), 1),
             call(make(0), make.mask(0), 1),
         ],
-        errors=lambda make: [call(make(3), make.mask(4), 1), call(make(3), make(3, dtype="int32"), 1),
-                             call(make(3), make.mask(3), make(2))],
+        errors=lambda make: [
+            call(make(3), make.mask(4), 1),
+            call(make(3), make(3, dtype="int32"), 1),
+            call(make(3), make.mask(3), make(2)),
+        ],
     ),
     Case(
         "masked_select",
@@ -106,7 +111,12 @@ CASES = [
         ],
         errors=lambda make: [call(make(3), make.values([1, 1, 1], "bool"), make(2))],
     ),
-    *pairs("is_nonzero", lambda make: [call(make()), call(make(1))], gradients=False, meta=False,
-           errors=lambda make: [call(make(2)), call(make(0))]),
+    *pairs(
+        "is_nonzero",
+        lambda make: [call(make()), call(make(1))],
+        gradients=False,
+        meta=False,
+        errors=lambda make: [call(make(2)), call(make(0))],
+    ),
     *pairs("is_floating_point is_complex is_signed", lambda make: [call(make(2))], gradients=False),
-]  # fmt: skip
+]

@@ -40,23 +40,68 @@ def sampled(make: Make) -> list[Sample]:
                 grid = make(2, 2, 3, 2, low=-1.3, high=1.3)
                 found.append(call(make(2, 3, 4, 5), grid, mode=mode, padding_mode=padding, align_corners=align))
     for padding in ("zeros", "border", "reflection"):
-        found.append(call(make(1, 2, 3, 4, 3), make(1, 2, 2, 2, 3, low=-1.3, high=1.3), padding_mode=padding, align_corners=False))
+        found.append(
+            call(
+                make(1, 2, 3, 4, 3), make(1, 2, 2, 2, 3, low=-1.3, high=1.3), padding_mode=padding, align_corners=False
+            )
+        )
     return found
 
 
 CASES = [
-    Case(F + "interpolate", resized, dtypes=INEXACT, nonfinite=False, tolerance=10,
-         errors=lambda make: [call(make(2, 3, 4)), call(make(2, 3, 4), size=3, scale_factor=2), call(make(2, 3, 4), size=(2, 2)),
-                              call(make(2, 3, 4), size=3, mode="bilinear"), call(make(2, 3, 4), size=3, mode="cubic"),
-                              call(make(2, 3, 4), size=3, align_corners=True), call(make(3), size=2), call(make(2, 3, 4), size=0)]),
-    Case(F + "interpolate", lambda make: [call(make(1, 2, 3, 4), scale_factor=2)], dtypes=("bfloat16", "uint8"), gradients=False, note="other dtypes"),
+    Case(
+        F + "interpolate",
+        resized,
+        dtypes=INEXACT,
+        nonfinite=False,
+        tolerance=10,
+        errors=lambda make: [
+            call(make(2, 3, 4)),
+            call(make(2, 3, 4), size=3, scale_factor=2),
+            call(make(2, 3, 4), size=(2, 2)),
+            call(make(2, 3, 4), size=3, mode="bilinear"),
+            call(make(2, 3, 4), size=3, mode="cubic"),
+            call(make(2, 3, 4), size=3, align_corners=True),
+            call(make(3), size=2),
+            call(make(2, 3, 4), size=0),
+        ],
+    ),
+    Case(
+        F + "interpolate",
+        lambda make: [call(make(1, 2, 3, 4), scale_factor=2)],
+        dtypes=("bfloat16", "uint8"),
+        gradients=False,
+        note="other dtypes",
+    ),
     Case(F + "upsample", lambda make: [call(make(1, 2, 3, 4), scale_factor=2)], dtypes=INEXACT, nonfinite=False),
-    *pairs(F + "upsample_nearest", lambda make: [call(make(1, 2, 3, 4), scale_factor=2)], dtypes=INEXACT, nonfinite=False),
-    *pairs(F + "upsample_bilinear", lambda make: [call(make(1, 2, 3, 4), scale_factor=2)], dtypes=INEXACT, nonfinite=False),
-    Case(F + "grid_sample", sampled, dtypes=INEXACT, nonfinite=False, tolerance=10,
-         errors=lambda make: [call(make(1, 2, 3, 3), make(2, 2, 2, 2)), call(make(1, 2, 3, 3), make(1, 2, 2, 3)),
-                              call(make(1, 2, 3, 3), make(1, 2, 2, 2), mode="cubic"), call(make(1, 2, 3), make(1, 2, 2))]),
-    Case(F + "affine_grid", lambda make: [call(make(2, 2, 3), (2, 3, 4, 5), align_corners=align) for align in (False, True)]
-         + [call(make(1, 3, 4), (1, 2, 3, 4, 2), align_corners=False)], dtypes=INEXACT, nonfinite=False, tolerance=10,
-         errors=lambda make: [call(make(2, 3), (2, 3, 4, 5)), call(make(2, 2, 3), (2, 0, 4, 5))]),
-]  # fmt: skip
+    *pairs(
+        F + "upsample_nearest", lambda make: [call(make(1, 2, 3, 4), scale_factor=2)], dtypes=INEXACT, nonfinite=False
+    ),
+    *pairs(
+        F + "upsample_bilinear", lambda make: [call(make(1, 2, 3, 4), scale_factor=2)], dtypes=INEXACT, nonfinite=False
+    ),
+    Case(
+        F + "grid_sample",
+        sampled,
+        dtypes=INEXACT,
+        nonfinite=False,
+        tolerance=10,
+        errors=lambda make: [
+            call(make(1, 2, 3, 3), make(2, 2, 2, 2)),
+            call(make(1, 2, 3, 3), make(1, 2, 2, 3)),
+            call(make(1, 2, 3, 3), make(1, 2, 2, 2), mode="cubic"),
+            call(make(1, 2, 3), make(1, 2, 2)),
+        ],
+    ),
+    Case(
+        F + "affine_grid",
+        lambda make: (
+            [call(make(2, 2, 3), (2, 3, 4, 5), align_corners=align) for align in (False, True)]
+            + [call(make(1, 3, 4), (1, 2, 3, 4, 2), align_corners=False)]
+        ),
+        dtypes=INEXACT,
+        nonfinite=False,
+        tolerance=10,
+        errors=lambda make: [call(make(2, 3), (2, 3, 4, 5)), call(make(2, 2, 3), (2, 0, 4, 5))],
+    ),
+]

@@ -63,4 +63,4 @@ LAYERS = [
     layer("nn.ChannelShuffle", 2, inputs=lambda make: [call(make(1, 4, 2, 2))]),
     layer("nn.Fold", (5, 4), 2, inputs=lambda make: [call(make(2, 12, 12))]),
     layer("nn.Unfold", 2, inputs=lambda make: [call(make(2, 3, 5, 4))]),
-]  # fmt: skip
+]

@@ -91,10 +91,13 @@ CASES = [
     *pairs("div divide true_divide floor_divide remainder fmod", nonzero_divisor, errors=mismatched),
     Case(
         "div",
-        lambda make: [
-            call(make(3, 4, low=-9, high=9), make(4, low=1, high=3), rounding_mode=mode) for mode in ("floor", "trunc", None)
-        ]
-        + [call(make(3, low=-9, high=9), -2, rounding_mode="floor")],
+        lambda make: (
+            [
+                call(make(3, 4, low=-9, high=9), make(4, low=1, high=3), rounding_mode=mode)
+                for mode in ("floor", "trunc", None)
+            ]
+            + [call(make(3, low=-9, high=9), -2, rounding_mode="floor")]
+        ),
         errors=lambda make: [call(make(3), make.positive(3), rounding_mode="up")],
         note="rounded",
     ),
@@ -115,8 +118,13 @@ CASES = [
         ],
         errors=mismatched,
     ),
-    Case("float_power", lambda make: [call(make.positive(3), 2), call(make.positive(3), make.positive(3)), call(2, make(3))]),
-    Case("round", lambda make: [call(make(5, low=-9, high=9), decimals=1), call(make(4), decimals=-1)], note="decimals"),
+    Case(
+        "float_power",
+        lambda make: [call(make.positive(3), 2), call(make.positive(3), make.positive(3)), call(2, make(3))],
+    ),
+    Case(
+        "round", lambda make: [call(make(5, low=-9, high=9), decimals=1), call(make(4), decimals=-1)], note="decimals"
+    ),
     Case(
         "clamp",
         lambda make: [
@@ -152,16 +160,24 @@ CASES = [
         ],
         errors=lambda make: [call(make(3), make(4), make(3))],
     ),
-    Case("nan_to_num", lambda make: [call(make(4), nan=1.0, posinf=2.0, neginf=-2.0), call(make(3), 0.5)], note="given"),
+    Case(
+        "nan_to_num", lambda make: [call(make(4), nan=1.0, posinf=2.0, neginf=-2.0), call(make(3), 0.5)], note="given"
+    ),
     *pairs(
         "mvlgamma special.multigammaln",
         lambda make: [call(make(3, low=3, high=5), 2), call(make(2, 2, low=3, high=5), 3)],
         nonfinite=False,
     ),
     *pairs("polygamma special.polygamma", lambda make: [call(n, make.positive(3)) for n in (0, 1, 2)], tolerance=10),
-    *pairs("igamma igammac special.gammainc special.gammaincc", lambda make: [call(make.positive(4), make.positive(4))],
-           gradients=False, tolerance=10),
-    Case("special.zeta", lambda make: [call(make(3, low=1.5, high=4), make.positive(3))], gradients=False, tolerance=10),
+    *pairs(
+        "igamma igammac special.gammainc special.gammaincc",
+        lambda make: [call(make.positive(4), make.positive(4))],
+        gradients=False,
+        tolerance=10,
+    ),
+    Case(
+        "special.zeta", lambda make: [call(make(3, low=1.5, high=4), make.positive(3))], gradients=False, tolerance=10
+    ),
     *pairs(
         "special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1 special.modified_bessel_i0 "
         "special.modified_bessel_i1",
@@ -172,10 +188,18 @@ CASES = [
     Case("frexp", shapes, gradients=False),
     *pairs("real imag", lambda make: [call(make(3, 4)), call(make())]),
     Case("polar", lambda make: [call(make.positive(3), make(3))], dtypes=("float32", "float64")),
-    Case("complex", lambda make: [call(make(3), make(3)), call(make(2, 1), make(3))], dtypes=("float32", "float64"),
-         errors=lambda make: [call(make(2), make(2, dtype="float64"))]),
+    Case(
+        "complex",
+        lambda make: [call(make(3), make(3)), call(make(2, 1), make(3))],
+        dtypes=("float32", "float64"),
+        errors=lambda make: [call(make(2), make(2, dtype="float64"))],
+    ),
     *pairs("view_as_real", lambda make: [call(make(3)), call(make(2, 2))], dtypes=("complex64",)),
-    Case("view_as_complex", lambda make: [call(make(3, 2)), call(make(2, 2, 2))], dtypes=("float32", "float64"),
-         errors=lambda make: [call(make(3))]),
+    Case(
+        "view_as_complex",
+        lambda make: [call(make(3, 2)), call(make(2, 2, 2))],
+        dtypes=("float32", "float64"),
+        errors=lambda make: [call(make(3))],
+    ),
     *pairs("conj", lambda make: [call(make(3)), call(make(2, 2))]),
-]  # fmt: skip
+]

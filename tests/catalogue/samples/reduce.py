@@ -76,7 +76,9 @@ CASES = [
     *pairs("sum nansum", axes, errors=wrong_pairs),
     *pairs("mean nanmean", axes, errors=wrong_pairs),
     Case("prod", one_axis, errors=wrong_axes),
-    Case("prod", lambda make: [call(make.values([1, 0, 2])), call(make.values([[0, 0], [1, 2]]), 1)], note="with zeros"),
+    Case(
+        "prod", lambda make: [call(make.values([1, 0, 2])), call(make.values([[0, 0], [1, 2]]), 1)], note="with zeros"
+    ),
     *pairs(
         "sum prod mean cumsum",
         lambda make: [
@@ -87,46 +89,81 @@ CASES = [
         note="of a dtype",
         nonfinite=False,
     ),
-    *pairs("amax amin", lambda make: axes(make)[:8] + [call(make.ties(3, 4), 1), call(make(0, 3), 1)],
-           errors=lambda make: [*wrong_pairs(make), call(make(0, 3), 0), call(make(0))]),
-    Case("aminmax", lambda make: [call(make(3, 4)), call(make.distinct(3, 4), dim=0), call(make.ties(3, 4), dim=1, keepdim=True)],
-         errors=lambda make: [call(make(0))]),
+    *pairs(
+        "amax amin",
+        lambda make: axes(make)[:8] + [call(make.ties(3, 4), 1), call(make(0, 3), 1)],
+        errors=lambda make: [*wrong_pairs(make), call(make(0, 3), 0), call(make(0))],
+    ),
+    Case(
+        "aminmax",
+        lambda make: [call(make(3, 4)), call(make.distinct(3, 4), dim=0), call(make.ties(3, 4), dim=1, keepdim=True)],
+        errors=lambda make: [call(make(0))],
+    ),
     *pairs(
         "max min",
         lambda make: distinct_axes(make) + [call(make(3, 4), make(3, 4)), call(make(3, 1), make(4))],
         errors=lambda make: [*wrong_axes(make), call(make(0)), call(make(0, 3), 0)],
     ),
-    *pairs("argmax argmin", distinct_axes, errors=lambda make: [*wrong_axes(make), call(make(0)), call(make(0, 3), 0)],
-           gradients=False),
+    *pairs(
+        "argmax argmin",
+        distinct_axes,
+        errors=lambda make: [*wrong_axes(make), call(make(0)), call(make(0, 3), 0)],
+        gradients=False,
+    ),
     *pairs("all any", axes, errors=wrong_axes, gradients=False),
-    Case("count_nonzero", lambda make: [call(make(3, 4)), call(make(3, 4), 0), call(make(2, 3, 4), (0, 1)), call(make(0))],
-         errors=wrong_axes, gradients=False),
+    Case(
+        "count_nonzero",
+        lambda make: [call(make(3, 4)), call(make(3, 4), 0), call(make(2, 3, 4), (0, 1)), call(make(0))],
+        errors=wrong_axes,
+        gradients=False,
+    ),
     *pairs("var std", variances, errors=wrong_pairs),
     *pairs("var_mean std_mean", variances, errors=wrong_axes),
-    *pairs("logsumexp special.logsumexp",
-           lambda make: [call(make(3, 4), 0), call(make(3, 4), (0, 1), keepdim=True), call(make(), 0), call(make(0, 3), 0)],
-           errors=wrong_axes),
     *pairs(
-        "median nanmedian",
-        lambda make: [call(make.distinct(5)), call(make.distinct(3, 4), 1), call(make.distinct(4, 3), 0, keepdim=True),
-                      call(make())],
+        "logsumexp special.logsumexp",
+        lambda make: [
+            call(make(3, 4), 0),
+            call(make(3, 4), (0, 1), keepdim=True),
+            call(make(), 0),
+            call(make(0, 3), 0),
+        ],
         errors=wrong_axes,
     ),
-    Case("mode", lambda make: [call(make.ties(3, 5)), call(make.ties(5, 3), 0), call(make.ties(3, 5), -1, True)],
-         errors=wrong_axes, gradients=False, nonfinite=False),
+    *pairs(
+        "median nanmedian",
+        lambda make: [
+            call(make.distinct(5)),
+            call(make.distinct(3, 4), 1),
+            call(make.distinct(4, 3), 0, keepdim=True),
+            call(make()),
+        ],
+        errors=wrong_axes,
+    ),
+    Case(
+        "mode",
+        lambda make: [call(make.ties(3, 5)), call(make.ties(5, 3), 0), call(make.ties(3, 5), -1, True)],
+        errors=wrong_axes,
+        gradients=False,
+        nonfinite=False,
+    ),
     *pairs(
         "quantile nanquantile",
         lambda make: [
             call(make.distinct(3, 4), 0.5),
             call(make.distinct(3, 4), 0.3, dim=1),
             call(make.distinct(3, 5), make.values([0.1, 0.5, 1.0]), dim=1, keepdim=True),
-            *[call(make.distinct(6), 0.4, interpolation=how) for how in ("linear", "lower", "higher", "midpoint", "nearest")],
+            *[
+                call(make.distinct(6), 0.4, interpolation=how)
+                for how in ("linear", "lower", "higher", "midpoint", "nearest")
+            ],
         ],
         errors=lambda make: [call(make(3), 1.5), call(make(3), 0.5, interpolation="cubic")],
         dtypes=("float32", "float64"),
     ),
     *pairs("cumsum", scanned, errors=wrong_axes),
-    *pairs("cumprod", lambda make: scanned(make) + [call(make.values([[1, 0, 2, 3], [0, 2, 0, 1]]), 1)], errors=wrong_axes),
+    *pairs(
+        "cumprod", lambda make: scanned(make) + [call(make.values([[1, 0, 2, 3], [0, 2, 0, 1]]), 1)], errors=wrong_axes
+    ),
     *pairs("cummax cummin", lambda make: scanned(make) + [call(make.ties(3, 5), 1)], errors=wrong_axes),
     Case("logcumsumexp", scanned, errors=wrong_axes),
     Case(
@@ -142,20 +179,59 @@ CASES = [
         ],
         nonfinite=False,
     ),
-    Case("dist", lambda make: [call(make(3, 4), make(3, 4)), call(make(3), make(3), 1), call(make(3), make(3), 3)],
-         nonfinite=False),
+    Case(
+        "dist",
+        lambda make: [call(make(3, 4), make(3, 4)), call(make(3), make(3), 1), call(make(3), make(3), 3)],
+        nonfinite=False,
+    ),
     Case("renorm", lambda make: [call(make(3, 4), 2, 0, 1.0), call(make(3, 4), 1, 1, 0.5)], nonfinite=False),
-    Case("trapezoid", lambda make: [call(make(5)), call(make(2, 5), make.distinct(5)), call(make(3, 4), dx=0.5, dim=0)]),
+    Case(
+        "trapezoid", lambda make: [call(make(5)), call(make(2, 5), make.distinct(5)), call(make(3, 4), dx=0.5, dim=0)]
+    ),
     Case("cumulative_trapezoid", lambda make: [call(make(5)), call(make(3, 4), dx=0.5, dim=0)]),
-    Case("diff", lambda make: [call(make(5)), call(make(3, 4), 2), call(make(3, 4), dim=0), call(make(4), prepend=make(1)),
-                               call(make(2, 3), append=make(2, 2))], errors=wrong_axes),
-    Case("histc", lambda make: [call(make(20), 5), call(make(20), bins=4, min=-1, max=1)], gradients=False, meta=False,
-         nonfinite=False),
-    Case("bincount", lambda make: [call(make.index(12, size=5)), call(make.index(12, size=5), make(12)),
-                                   call(make.index(6, size=3), minlength=8), call(make.index(0, size=3))],
-         gradients=False, meta=False, errors=lambda make: [call(make.values([-1, 2], "int64")), call(make.index(2, 2, size=3))]),
-    Case("gradient", lambda make: [call(make(5)), call(make(3, 4)), call(make(5), spacing=0.5), call(make(3, 4), dim=0)]),
+    Case(
+        "diff",
+        lambda make: [
+            call(make(5)),
+            call(make(3, 4), 2),
+            call(make(3, 4), dim=0),
+            call(make(4), prepend=make(1)),
+            call(make(2, 3), append=make(2, 2)),
+        ],
+        errors=lambda make: [call(make(3), -1), call(make())],
+    ),
+    Case(
+        "histc",
+        lambda make: [call(make(20), 5), call(make(20), bins=4, min=-1, max=1)],
+        gradients=False,
+        meta=False,
+        nonfinite=False,
+    ),
+    Case(
+        "bincount",
+        lambda make: [
+            call(make.index(12, size=5)),
+            call(make.index(12, size=5), make(12)),
+            call(make.index(6, size=3), minlength=8),
+            call(make.index(0, size=3)),
+        ],
+        gradients=False,
+        meta=False,
+        errors=lambda make: [call(make.values([-1, 2], "int64")), call(make.index(2, 2, size=3))],
+    ),
+    Case(
+        "gradient", lambda make: [call(make(5)), call(make(3, 4)), call(make(5), spacing=0.5), call(make(3, 4), dim=0)]
+    ),
     Case("corrcoef", lambda make: [call(make(3, 6)), call(make(5))], nonfinite=False, tolerance=10),
-    Case("cov", lambda make: [call(make(3, 6)), call(make(5)), call(make(3, 6), correction=0),
-                              call(make(2, 4), fweights=make.index(4, size=3))], nonfinite=False, tolerance=10),
-]  # fmt: skip
+    Case(
+        "cov",
+        lambda make: [
+            call(make(3, 6)),
+            call(make(5)),
+            call(make(3, 6), correction=0),
+            call(make(2, 4), fweights=make.index(4, size=3)),
+        ],
+        nonfinite=False,
+        tolerance=10,
+    ),
+]

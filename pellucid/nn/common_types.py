@@ -1,0 +1,22 @@
+"""Names for the argument types that layers share: one number, or one number per spatial dimension."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+__all__: list[str] = []
+
+_scalar_or_tuple_any_int: TypeAlias = int | tuple[int, ...]
+_size_any_t: TypeAlias = int | tuple[int, ...]
+_size_1_t: TypeAlias = int | tuple[int]
+_size_2_t: TypeAlias = int | tuple[int, int]
+_size_3_t: TypeAlias = int | tuple[int, int, int]
+_size_4_t: TypeAlias = int | tuple[int, int, int, int]
+_size_5_t: TypeAlias = int | tuple[int, int, int, int, int]
+_size_6_t: TypeAlias = int | tuple[int, int, int, int, int, int]
+_size_any_opt_t: TypeAlias = int | None | tuple[int | None, ...]
+_size_2_opt_t: TypeAlias = int | None | tuple[int | None, int | None]
+_size_3_opt_t: TypeAlias = int | None | tuple[int | None, int | None, int | None]
+_ratio_any_t: TypeAlias = float | tuple[float, ...]
+_ratio_2_t: TypeAlias = float | tuple[float, float]
+_ratio_3_t: TypeAlias = float | tuple[float, float, float]

@@ -6,6 +6,7 @@ from typing import Any
 from pellucid.optim import lr_scheduler as lr_scheduler
 from pellucid.optim._adafactor import Adafactor as Adafactor
 from pellucid.optim._muon import Muon as Muon
+from pellucid.optim._stateless import swap_in_optimizer_params_and_state as swap_in_optimizer_params_and_state
 from pellucid.optim.adadelta import Adadelta as Adadelta
 from pellucid.optim.adagrad import Adagrad as Adagrad
 from pellucid.optim.adam import Adam as Adam
@@ -39,6 +40,7 @@ __all__ = [
     "Rprop",
     "SGD",
     "SparseAdam",
+    "swap_in_optimizer_params_and_state",
     "swa_utils",
 ]
 

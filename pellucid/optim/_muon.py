@@ -7,7 +7,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid.optim._rules import RuleOptimizer, check_learning_rate, require
+from pellucid.optim._rules import RuleOptimizer, check_learning_rate, require, setting
 from pellucid.optim.optimizer import ParamsT
 
 __all__ = ["Muon"]
@@ -72,6 +72,11 @@ class Muon(RuleOptimizer):
             raise RuntimeError("Muon does not support complex parameters")
         return {"momentum_buffer": pellucid.zeros_like(param.grad)}
 
+    def _settings(self, group: dict[str, Any]) -> dict[str, Any]:
+        # Computed before a tensor lr becomes a number: its own precision decides what is left of the parameter.
+        kept = setting(1 - group["lr"] * group["weight_decay"], False)
+        return {**super()._settings(group), "kept": kept}
+
     @staticmethod
     def _rule(param: Tensor, grad: Tensor, state: dict[str, Any], settings: dict[str, Any]) -> None:
         """p = (1 - lr * decay) * p - adjusted lr * orthogonal(momentum)."""
@@ -80,7 +85,7 @@ class Muon(RuleOptimizer):
         buffer.lerp_(grad, 1 - momentum)
         update = grad.lerp(buffer, momentum) if settings["nesterov"] else buffer
         update = _orthogonalize(update, settings["ns_coefficients"], settings["ns_steps"], settings["eps"])
-        param.mul_(1 - lr * settings["weight_decay"])
+        param.mul_(settings["kept"])
         param.add_(update, alpha=-_adjusted(lr, settings["adjust_lr_fn"], param.shape))
 
 

@@ -16,7 +16,8 @@ from pellucid.optim.optimizer import (
 
 from .comparison import FRAMEWORKS, array, torch
 
-NAMES = [name for name in pellucid.optim.__all__ if name not in ("lr_scheduler", "swa_utils", "Optimizer")]
+NOT_OPTIMIZERS = ("lr_scheduler", "swa_utils", "Optimizer", "swap_in_optimizer_params_and_state")
+NAMES = [name for name in pellucid.optim.__all__ if name not in NOT_OPTIMIZERS]
 
 
 def leaf(framework=pellucid, values=(1.0, 2.0)):
@@ -322,3 +323,29 @@ def test_subpackages_hold_the_classes():
 
     for module, name in (("adam", "Adam"), ("sgd", "SGD"), ("lbfgs", "LBFGS"), ("optimizer", "Optimizer")):
         assert getattr(importlib.import_module(f"pellucid.optim.{module}"), name) is getattr(pellucid.optim, name)
+
+
+def test_other_parameters_swapped_in_for_a_while():
+    results = []
+    for framework in FRAMEWORKS:
+        swap = framework.optim.swap_in_optimizer_params_and_state
+        param, other = leaf(framework), leaf(framework, (3.0, 4.0))
+        optimizer = framework.optim.Adam([param], lr=0.1)
+        with pytest.raises(RuntimeError, match="requires initialized optimizer state"), swap(optimizer, {}, {}):
+            pass
+        param.grad, other.grad = framework.ones(2), framework.ones(2)
+        optimizer.step()
+        saved = copy.deepcopy(optimizer.state_dict())
+        saved["param_groups"][0]["lr"] = 0.5
+        with swap(optimizer, {"other": other}, saved):
+            optimizer.step()
+        assert optimizer.param_groups[0]["params"][0] is param and optimizer.param_groups[0]["lr"] == 0.1
+        for broken in ({"state": []}, {"param_groups": ()}, {"param_groups": [{"params": ["a"]}]}):
+            with pytest.raises(RuntimeError), swap(optimizer, {"other": other}, {**saved, **broken}):
+                pass
+        with pytest.raises(RuntimeError, match="ordering"), swap(optimizer, {}, saved):
+            pass
+        optimizer.step()
+        results.append([array(param), array(other)])
+    for mine, reference in zip(*results, strict=True):
+        assert mine.tolist() == pytest.approx(reference.tolist(), rel=1e-6)

@@ -298,7 +298,8 @@ class DataLoader(Generic[T_co]):
                     f"the state was saved with num_workers={state_dict['num_workers']}: how far each worker had come in an "
                     f"IterableDataset cannot be carried over to num_workers={self.num_workers}"
                 )
-            position.per_worker, position.worker_states, position.next_worker = [], [], 0
+            position.per_worker, position.next_worker = [0] * self.num_workers, 0
+            position.worker_states = [None] * self.num_workers
         self._resumed = position
 
     def _take_resumed(self) -> Position | None:

@@ -14,6 +14,7 @@ import numpy as np
 import pellucid
 from pellucid import Tensor
 from pellucid.multiprocessing.shared_tensors import empty_in_batch
+from pellucid.utils.data._utils.failures import KeyErrorMessage
 
 CollateTable = dict[Any, Callable[..., Any]]
 
@@ -155,8 +156,9 @@ def _column(batch: Sequence[Any], key: Any) -> list[Any]:
             column.append(sample[key])
         except KeyError:
             raise KeyError(
-                f"{key!r}: {_entry(position)} has the keys {sorted(map(repr, sample))}, "
-                f"{_entry(0)} has {sorted(map(repr, batch[0]))}{_field()}"
+                KeyErrorMessage(
+                    f"{key!r}: {_entry(position)} has the keys {list(sample)}, {_entry(0)} has {list(batch[0])}{_field()}"
+                )
             ) from None
     return column
 

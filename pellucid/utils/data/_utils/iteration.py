@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,24 +24,34 @@ _STATEFUL = ("sampler", "batch_sampler")
 class Position:
     """How far an epoch has come, and what its order was drawn from.
 
-    `done` counts the batches handed out without a gap, `beyond` lists the ones after the gap (`in_order=False`).
+    `done` counts the batches handed out without a gap, `beyond` lists the ones after the gap (`in_order=False`), and
+    `drawn` counts the indices taken from the sampler, which workers are ahead with.
     `per_worker`, `next_worker` and `worker_states` say where each worker process was after its last such batch.
+    `draws_seed` is False for a later epoch of persistent workers, which begins without a new seed.
     """
 
     randomness: EpochRandomness
     samplers: dict[str, Any]
     base_seed: int = 0
     done: int = 0
+    drawn: int = 0
     beyond: set[int] = field(default_factory=set)
     per_worker: list[int] = field(default_factory=list)
     next_worker: int = 0
     worker_states: list[bytes | None] = field(default_factory=list)
+    draws_seed: bool = True
     is_finished: bool = False
 
     @classmethod
     def at_start(cls, loader: DataLoader[Any]) -> Position:
         """Before the first draw of an epoch."""
-        return cls(EpochRandomness(loader.generator), sampler_states(loader))
+        workers = loader.num_workers
+        return cls(
+            EpochRandomness(loader.generator),
+            sampler_states(loader),
+            per_worker=[0] * workers,
+            worker_states=[None] * workers,
+        )
 
     def count(self, number: int, worker: int | None = None, random_state: Any = None) -> None:
         """Batch `number` was handed out, made by this worker."""
@@ -60,10 +71,12 @@ class Position:
             "samplers": self.samplers,
             "base_seed": self.base_seed,
             "done": self.done,
+            "drawn": self.drawn,
             "beyond": sorted(self.beyond),
             "per_worker": list(self.per_worker),
             "next_worker": self.next_worker,
             "worker_states": [_as_tensor(state) for state in self.worker_states],
+            "draws_seed": self.draws_seed,
         }
 
     @classmethod
@@ -74,10 +87,12 @@ class Position:
             state["samplers"],
             state["base_seed"],
             state["done"],
+            state["drawn"],
             set(state["beyond"]),
             list(state["per_worker"]),
             state["next_worker"],
             [None if value is None else value.numpy().tobytes() for value in state["worker_states"]],
+            state["draws_seed"],
         )
 
 
@@ -117,33 +132,50 @@ class _BaseDataLoaderIter:
         self._collate_fn = loader.collate_fn
         self._persistent_workers = loader.persistent_workers
         self._num_yielded = 0
+        self._ahead: deque[Any] = deque()
         resumed = loader._take_resumed()
         if resumed is None:
             self._position = Position.at_start(loader)
-            self._sampler_iter = iter(self._index_sampler)
-            seed = pellucid.empty((), dtype=pellucid.int64).random_(generator=loader.generator)
-            self._position.base_seed = int(seed.item())
+            self._position.base_seed = self._begin_sampler(draws_seed=True)
         else:
             self._take_up(resumed)
         self._base_seed = self._position.base_seed
         loader._position = self._position
+
+    def _begin_sampler(self, draws_seed: bool) -> int:
+        """Ask the sampler for its order and draw the workers' seed: as often, and in the order, that PyTorch does."""
+        self._sampler_iter = iter(self._index_sampler)
+        if not draws_seed:
+            return 0
+        seed = pellucid.empty((), dtype=pellucid.int64).random_(generator=self._loader.generator)
+        if self._num_workers > 0:
+            self._sampler_iter = iter(self._index_sampler)
+        return int(seed.item())
 
     def _take_up(self, position: Position) -> None:
         """Go to where an interrupted epoch was: its sampler is begun again and the batches handed out are left out."""
         self._position = position
         self._num_yielded = position.done + len(position.beyond)
         load_sampler_states(self._loader, position.samplers)
-        with position.randomness.replayed(self._loader.generator):
-            indices = iter(self._index_sampler)
-            # One more than what was done is drawn here: a sampler seeds itself when its first index is asked for.
-            ahead = list(itertools.islice(indices, position.done + 1))[position.done :]
-            self._sampler_iter = itertools.chain(ahead, indices)
+        with position.randomness.replayed(self._loader.generator) as replay:
+            self._begin_sampler(position.draws_seed)
+            taken = list(itertools.islice(self._sampler_iter, max(position.drawn, 1)))
+            if position.drawn == 0:
+                # The epoch had not asked for its first index, which is when samplers seed themselves: that happened now,
+                # so the global generators stay where it left them.
+                position.drawn = len(taken)
+                replay.stays = True
+        self._ahead = deque(taken[position.done :])
 
     def __iter__(self) -> _BaseDataLoaderIter:
         return self
 
     def _next_index(self) -> Any:
-        return next(self._sampler_iter)
+        if self._ahead:
+            return self._ahead.popleft()
+        index = next(self._sampler_iter)
+        self._position.drawn += 1
+        return index
 
     def _next_data(self) -> Any:
         raise NotImplementedError

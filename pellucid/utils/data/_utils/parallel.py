@@ -53,9 +53,6 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._in_order = loader.in_order
         self._has_warned = loader.shard is not None or loader.worker_init_fn is not None or loader.num_workers == 1
         position = self._position
-        if not position.per_worker:
-            position.per_worker = [0] * self._num_workers
-            position.worker_states = [None] * self._num_workers
         starts = [
             Start(worker, self._base_seed, position.per_worker[worker], position.worker_states[worker])
             for worker in range(self._num_workers)
@@ -66,17 +63,15 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._crew = ProcessCrew(job_of(loader), starts, loader.multiprocessing_context)
         # Runs when the iterator is dropped, at the latest when the program ends.
         self._finalizer = weakref.finalize(self, _close_crew, self._crew, os.getpid())
-        self._begin(is_resumed=self._num_yielded > 0 or position.next_worker > 0)
+        self._begin()
 
     @property
     def _workers(self) -> list[Any]:
         return self._crew.processes
 
-    def _begin(self, is_resumed: bool) -> None:
-        """Start handing out tasks. PyTorch asks the sampler for its iterator once more here, and so do we."""
+    def _begin(self) -> None:
+        """Start handing out tasks."""
         position = self._position
-        if not is_resumed:
-            self._sampler_iter = iter(self._index_sampler)
         self._tasks: dict[int, _Task] = {}
         self._send_idx = self._rcvd_idx = position.done
         self._is_active = [True] * self._num_workers
@@ -92,28 +87,30 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         resumed = loader._take_resumed()
         self._IterableDataset_len_called = loader._IterableDataset_len_called
         self._num_yielded = 0
+        self._ahead.clear()
         base_seed = self._position.base_seed
         if resumed is None:
             self._position = Position.at_start(loader)
             self._position.base_seed = base_seed
-            self._position.per_worker = [0] * self._num_workers
-            self._position.worker_states = [None] * self._num_workers
+            self._position.draws_seed = False
+            self._begin_sampler(draws_seed=False)
         else:
             self._take_up(resumed)
         loader._position = self._position
         for worker in range(self._num_workers):
-            self._crew.give(worker, (RESUME_MESSAGE, self._position.per_worker[worker]))
+            where = self._position.per_worker[worker], self._position.worker_states[worker]
+            self._crew.give(worker, (RESUME_MESSAGE, *where))
         waiting = self._num_workers
         while waiting:
             waiting -= self._next_reply()[1].kind == RESUMED
-        self._begin(is_resumed=resumed is not None)
+        self._begin()
 
     def _try_put_index(self) -> None:
         """Give the next task to the worker whose turn it is, skipping the ones that have ended."""
-        while self._send_idx in self._position.beyond:  # handed out before the interruption
-            next(self._sampler_iter, None)
-            self._send_idx += 1
         try:
+            while self._send_idx in self._position.beyond:  # handed out before the interruption
+                self._next_index()
+                self._send_idx += 1
             index = self._next_index()
         except StopIteration:
             return

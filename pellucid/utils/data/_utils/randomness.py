@@ -190,18 +190,26 @@ class EpochRandomness:
         return loaded
 
     @contextmanager
-    def replayed(self, generator: Generator | None) -> Iterator[None]:
+    def replayed(self, generator: Generator | None) -> Iterator[Replay]:
         """Within, the global generators are where the epoch began; the loader's own one is left where it then comes to."""
         now = EpochRandomness(None)
+        replay = Replay()
         self._enter()
         if generator is not None and self.own is not None:
             generator.set_state(self.own)
         try:
-            yield
+            yield replay
         finally:
-            now._enter()
+            if not replay.stays:
+                now._enter()
 
     def _enter(self) -> None:
         pellucid.set_rng_state(self.ours)
         random.setstate(self.python)
         np.random.set_state(self.legacy)
+
+
+class Replay:
+    """A draw made again; with `stays` the global generators are not brought back afterwards."""
+
+    stays = False

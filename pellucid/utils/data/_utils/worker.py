@@ -122,7 +122,7 @@ class Start:
     random_state: bytes | None = None
 
 
-# From the parent: (TASK_MESSAGE, number, index) or (RESUME_MESSAGE, skip). From a worker: a Reply.
+# From the parent: (TASK_MESSAGE, number, index) or (RESUME_MESSAGE, skip, random_state). From a worker: a Reply.
 TASK_MESSAGE, RESUME_MESSAGE = "task", "resume"
 DATA, ERROR, END, RESUMED, EXIT = "data", "error", "end", "resumed", "exit"
 
@@ -173,7 +173,7 @@ class Worker:
             try:
                 message = self._channel.receive()
                 if message[0] == RESUME_MESSAGE:
-                    self._resume(message[1])
+                    self._resume(*message[1:])
                 else:
                     self._answer(message[1], message[2])
             except (EOFError, BrokenPipeError, ConnectionResetError, _LoaderClosed):
@@ -205,10 +205,12 @@ class Worker:
             except StopIteration:
                 self._fetcher.ended = True
 
-    def _resume(self, skip: int) -> None:
+    def _resume(self, skip: int, random_state: bytes | None) -> None:
         try:
-            if self._failure is None:
+            if self._failure is None and self._randomness is not None:
                 self._begin_epoch(skip)
+                if random_state is not None:
+                    self._randomness.restore(random_state)
         except Exception:
             self._failure = self._wrapped("It was beginning an epoch.")
         self._send(Reply(RESUMED, -1))

@@ -81,6 +81,35 @@ from pellucid.engine.tensor.arithmetic import (
 from pellucid.engine.tensor.conversion import clone
 from pellucid.engine.tensor.creation import as_tensor, empty, from_numpy, full, ones, set_default_dtype, tensor, zeros
 from pellucid.engine.tensor.dlpack import from_dlpack
+from pellucid.engine.tensor.exponential import (
+    abs,
+    absolute,
+    ceil,
+    exp,
+    exp2,
+    expm1,
+    fix,
+    floor,
+    frac,
+    log,
+    log1p,
+    log2,
+    log10,
+    logaddexp,
+    logaddexp2,
+    pow,
+    relu,
+    round,
+    rsqrt,
+    sgn,
+    sigmoid,
+    sign,
+    sqrt,
+    square,
+    tanh,
+    trunc,
+    xlogy,
+)
 from pellucid.engine.tensor.indexing import index_put, nonzero
 from pellucid.engine.tensor.layout import (
     channels_last,

@@ -19,17 +19,17 @@ What belongs to tensors (devices, autograd, `out=`) is not here.
 
 | stream | consumes | value |
 |---|---|---|
-| `uniform` float32, float16, bfloat16 | one `u24` | u24 * (high - low) + low, fused; half types are rounded, and `high` becomes `low` |
+| `uniform` float32, half types | one `u24` | u24 * (high - low) + low, fused, then rounded; `high` becomes `low` |
 | `uniform` float64 | one `u53` | the same in double |
 | `integers(low, high)` | draw32, or draw64 from a range of 2**28 on | draw mod range + low |
-| `integers()` = `random_()` | draw32; int64 and float64: draw64 | draw mod (largest + 1); floats: mod (2**significand + 1) |
+| `integers()` = `random_()` | draw32; int64, float64: draw64 | mod (largest + 1); floats: (2**significand + 1) |
 | `permutation(n)` | n - 1 times draw32 (draw64 from n = 214748364 on) | exchanges i with i + draw mod (n - i) |
 | `bernoulli(number)`, dropout | one `u53` | u53 < p |
 | `bernoulli(array)` | `u53` if the array is float64, else `u24` | u < p |
 | `exponential`, `geometric`, `cauchy` | one `u53` | inverse of the distribution function, in double |
 | `normal`, 16 and more contiguous elements | blocks of 16 `u24` (float64: `u53`) | below |
 | `normal` otherwise, `log_normal` | two `u53` for a pair | below |
-| `multinomial`, replacement, two and more samples | one `u53` per sample, row by row | search in the cumulated weights |
+| `multinomial`, replacement, samples > 1 | one `u53` per sample, row by row | search in the cumulated weights |
 | `multinomial` otherwise | one `exponential` per weight | largest of weight / exponential |
 | `poisson` | below 10: u53 until their product is below exp(-rate); else two `u53` per attempt | rejection |
 | `binomial` | n p < 10: one `u53` per geometric gap; else two per attempt | rejection; p > 1/2 counts failures |
@@ -53,9 +53,9 @@ one, memory order for a permuted one. `place` writes a stream into an array with
 **What depends on the machine.** Transcendental functions in double are the C library's, in PyTorch and here. The
 float32 block normals and the fused roundings are those of PyTorch's AVX2 kernels, which all its x86 builds use on
 processors of the last ten years. The Poisson acceptance test uses Python's lgamma, which may differ from the C
-library's in the last bits; a sample changes only if a uniform falls into that gap.
-The sums of `dirichlet` over 256 and more categories are added in NumPy's order: float64 results may differ there in the
-last bit. PyTorch's x86 binaries are linked with Intel MKL but do not use its random streams (pytorch#132395).
+library's in the last bits; a sample changes only if a uniform falls into that gap. The same holds for the log1p of a
+float32 probability in `binomial`. The sums of `dirichlet` over 256 and more categories are added in NumPy's order:
+float64 results may differ there in the last bit. PyTorch's x86 binaries are linked with Intel MKL but do not use its random streams (pytorch#132395).
 """
 
 from .random_choice import dropout_noise, multinomial, place, stream_order

@@ -17,7 +17,8 @@ _MOST_CATEGORIES = 2**24
 def multinomial(generator: Generator, weights: np.ndarray, num_samples: int, replacement: bool = False) -> np.ndarray:
     """Indices (int64) of categories drawn by weight, for a row of weights or for each of several rows.
 
-    Without replacement, and for a single sample, they are those of the largest weight / q with q exponential. Otherwise each is found in the cumulated weights by a double uniform.
+    Without replacement, and for a single sample, they are those of the largest weight / q with q exponential; otherwise
+    each is found in the cumulated weights by a double uniform.
     """
     _check_multinomial(weights, num_samples, replacement)
     if not math.prod(weights.shape[:-1]):

@@ -19,7 +19,7 @@ STATE_BYTES = 5056
 _WORDS = 624
 _STATE = np.dtype(
     {
-        "names": ["seed", "left", "seeded", "next", "words", "normal_y", "normal_is_valid", "float_normal", "float_valid"],
+        "names": ["seed", "left", "seeded", "next", "words", "normal", "normal_valid", "float_normal", "float_valid"],
         "formats": ["<u8", "<i4", "<i4", "<u8", ("<u8", _WORDS), "<f8", "<i4", "<f4", "u1"],
         "offsets": [0, 8, 12, 16, 24, 5024, 5040, 5048, 5052],
         "itemsize": STATE_BYTES,
@@ -96,7 +96,7 @@ class Generator:
             state["next"] = 0 if self._at_start else position
             state["words"] = engine["key"]
             if self.next_normal is not None:
-                state["normal_y"], state["normal_is_valid"] = self.next_normal, 1
+                state["normal"], state["normal_valid"] = self.next_normal, 1
             if self.float_normal is not None:
                 state["float_normal"], state["float_valid"] = self.float_normal, 1
         return state.view(np.uint8)
@@ -120,7 +120,7 @@ class Generator:
             self._seed = int(fields["seed"])
             self._set_words(fields["words"].astype(np.uint32), _WORDS if at_start else following)
             self._at_start = at_start
-            self.next_normal = float(fields["normal_y"]) if fields["normal_is_valid"] else None
+            self.next_normal = float(fields["normal"]) if fields["normal_valid"] else None
             self.float_normal = float(fields["float_normal"]) if fields["float_valid"] else None
         return self
 
@@ -140,7 +140,7 @@ class Generator:
         return self._seeder.randint(0, 2**32, count, dtype=np.uint32)
 
     def random64(self, count: int) -> np.ndarray:
-        """The next `count` 64-bit draws as uint64, each of two 32-bit draws, high word first; the caller holds `lock`."""
+        """The next `count` 64-bit draws as uint64, two 32-bit draws each, high word first; the caller holds `lock`."""
         halves = self.random32(2 * count).reshape(count, 2)
         wide = halves[:, 0].astype(np.uint64)
         wide <<= np.uint64(32)

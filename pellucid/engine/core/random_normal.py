@@ -27,7 +27,7 @@ from .random_generator import Generator
 from .random_uniform import Shape, require, unit_float32, unit_float64
 
 _PAIRS = 1 << 14  # pairs worked on at a time, so that all temporaries stay in the second-level cache
-Fused = Callable[[np.ndarray, np.ndarray, "np.ndarray | float"], np.ndarray]
+Fused = Callable[["np.ndarray | float", "np.ndarray | float", "np.ndarray | float"], np.ndarray]
 
 
 def _f(value: float) -> float:
@@ -68,7 +68,7 @@ class _FastFused:
         self._totals = np.empty((_FUSED_STEPS, count))
         self._rows = iter(self._totals)
 
-    def __call__(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | float) -> np.ndarray:
+    def __call__(self, a: np.ndarray | float, b: np.ndarray | float, c: np.ndarray | float) -> np.ndarray:
         total = next(self._rows)
         np.multiply(a, b, out=total, dtype=np.float64)  # else two float32 operands would be multiplied in float32
         np.add(total, c, out=total)
@@ -90,8 +90,8 @@ def _log(u: np.ndarray, fused: Fused) -> np.ndarray:
     exponent -= small
     square = x * x
     wide = x.astype(np.float64)
-    y: np.ndarray | float = _LOG_LEADING
-    for coefficient in _LOG:
+    y = fused(_LOG_LEADING, wide, _LOG[0])
+    for coefficient in _LOG[1:]:
         y = fused(y, wide, coefficient)
     y *= x
     y = fused(y, square.astype(np.float64), exponent * _LOG2_LOW)
@@ -172,15 +172,13 @@ def _scale(values: np.ndarray, std: float, mean: float) -> np.ndarray:
     """values * std + mean with one rounding, in the values' own dtype."""
     if values.dtype == np.float64:
         return fused_float64(values, std, mean)
-    std, mean = np.float32(std), np.float32(mean)
-    if std == 1.0:
-        values += mean
-        return values
-    if mean == 0.0 and abs(std) > 1e-20:
-        values *= std
-        values += mean
-        return values
-    return fused_float32(values, std, mean)
+    factor, shift = np.float32(std), np.float32(mean)
+    if factor != 1.0:
+        if shift != 0.0:
+            return fused_float32(values, factor, shift)
+        values *= factor
+    values += shift
+    return values
 
 
 def _fill_blocks(generator: Generator, count: int, dtype: np.dtype, mean: float, std: float) -> np.ndarray:
@@ -263,7 +261,7 @@ def normal_around(generator: Generator, mean: np.ndarray | float, std: np.ndarra
             raise RuntimeError("normal expects all elements of std >= 0.0")
     elif not isinstance(mean, np.ndarray):
         raise TypeError("normal_around needs an array for mean or std; use normal for two numbers")
-    dtype = mean.dtype if isinstance(mean, np.ndarray) else std.dtype
+    dtype = mean.dtype if isinstance(mean, np.ndarray) else np.asarray(std).dtype
     shape = np.broadcast_shapes(np.shape(mean), np.shape(std))
     if isinstance(std, np.ndarray):
         values = normal(generator, shape, dtype)

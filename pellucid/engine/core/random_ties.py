@@ -1,8 +1,8 @@
 """The order of equal keys in PyTorch's `topk`, which `multinomial` without replacement inherits.
 
 PyTorch selects with `std::partial_sort` or `std::nth_element` and `std::sort`; none of them is stable, so with equal
-keys the result depends on the exchanges of the algorithm itself. This is the selection of the GNU C++ library: D. Musser
-(1997), "Introspective sorting and selection algorithms". Needed only where keys tie, hence a plain Python rendering.
+keys the result depends on the exchanges of the algorithm itself. This is the selection of the GNU C++ library:
+D. Musser (1997), "Introspective sorting and selection algorithms". Needed only where keys tie, hence plain Python.
 """
 
 from __future__ import annotations

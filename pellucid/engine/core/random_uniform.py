@@ -118,8 +118,8 @@ def uniform(generator: Generator, shape: Shape, dtype: np.dtype, low: float = 0.
         if dtype == np.float64:
             units = fused_float64(units, high - low, low)
         else:
-            low, high = np.float32(low), np.float32(high)
-            units = units * (high - low) + low if low == 0.0 else fused_float32(units, high - low, low)
+            start, width = np.float32(low), np.float32(high) - np.float32(low)
+            units = units * width + start if low == 0.0 else fused_float32(units, width, start)
     result = units.astype(dtype, copy=False)
     if not (low == 0.0 and high == 1.0 and dtype not in HALF_TYPES):  # there rounding cannot reach 1
         result[result == np.asarray(high).astype(dtype)] = np.asarray(low).astype(dtype)
@@ -164,7 +164,7 @@ def integers(
 
 
 def _cast_integers(draws: np.ndarray, low: int, dtype: np.dtype) -> np.ndarray:
-    if dtype == bool:
+    if dtype.kind == "b":
         return (draws.astype(np.int64) + low) != 0
     if dtype.kind in "iu" and dtype.itemsize <= 4:  # arithmetic modulo 2**32 suffices
         if low:
@@ -185,7 +185,7 @@ def _integers_of_dtype(generator: Generator, shape: Shape, dtype: np.dtype) -> n
     require(dtype, (*_ALL_TYPES, np.dtype(bool)), "random_kernel_cpu")
     with generator.lock:
         draws = generator.random64(count) if dtype in (np.int64, np.float64) else generator.random32(count)
-    if dtype == bool:
+    if dtype.kind == "b":
         return ((draws & 1) != 0).reshape(shape)
     span = 2 ** DIGITS[dtype] + 1 if dtype in FLOAT_TYPES else int(np.iinfo(dtype).max) + 1
     draws %= draws.dtype.type(span)
@@ -232,7 +232,7 @@ def _integer_bounds(dtype: np.dtype, low: int, high: int | None) -> tuple[int, i
                 f"but got from={low} > to_inc={last}"
             )
     else:
-        last = 1 if dtype == bool else int(np.iinfo(dtype).max)  # of uint64 out of bounds, as in PyTorch
+        last = 1 if dtype.kind == "b" else int(np.iinfo(dtype).max)  # of uint64 out of bounds, as in PyTorch
     _check_in_range(dtype, low, "from")
     _check_in_range(dtype, last, "to - 1")
     return low, last + 1
@@ -241,7 +241,7 @@ def _integer_bounds(dtype: np.dtype, low: int, high: int | None) -> tuple[int, i
 def _check_in_range(dtype: np.dtype, value: int, name: str) -> None:
     if dtype in FLOAT_TYPES:
         smallest, largest = -LARGEST[dtype], LARGEST[dtype]
-    elif dtype == bool:
+    elif dtype.kind == "b":
         smallest, largest = 0, 1
     else:
         smallest, largest = int(np.iinfo(dtype).min), min(int(np.iinfo(dtype).max), 2**63 - 1)

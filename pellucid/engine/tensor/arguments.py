@@ -124,3 +124,27 @@ def deliver(result: Any, out: Any) -> Any:
 
 def _cast_into(result: Any, out: Any) -> Any:
     return run_out(by_name["cast"], out, (result,), {"dtype": out._meta.dtype})
+
+
+def unary(op: Any, name: str, summary: str, example: str = "") -> Callable[..., Any]:
+    """The public function of a one-operand operator: a row of a table, where a `def` would say nothing more."""
+
+    def function(input: Any, *, out: Any = None) -> Any:
+        return op(need_tensor(input, name), out=out)
+
+    return _titled(function, name, summary, example)
+
+
+def binary(op: Any, name: str, summary: str, example: str = "") -> Callable[..., Any]:
+    """The public function of a two-operand operator whose operands are tensors or numbers."""
+
+    def function(input: Any, other: Any, *, out: Any = None) -> Any:
+        return op(need_operand(input, name, "input", 1), need_operand(other, name), out=out)
+
+    return _titled(function, name, summary, example)
+
+
+def _titled(function: Callable[..., Any], name: str, summary: str, example: str) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = summary + (f"\n\n    >>> import pellucid as torch\n    >>> {example}\n    " if example else "")
+    return function

@@ -183,11 +183,10 @@ def _borrowed(capsule: Any) -> np.ndarray:
     is_readonly = name == b"dltensor_versioned" and bool(managed.flags & 1)
     interface = {
         "version": 3,
-        "typestr": f"<u{dtype.itemsize}" if dtype.kind not in "biufc" else dtype.str,
+        "typestr": f"<u{dtype.itemsize}" if found.code in UNKNOWN_TO_NUMPY.values() else dtype.str,
         "shape": shape,
         "data": ((found.data or 0) + found.byte_offset, is_readonly),
         "strides": tuple([each * dtype.itemsize for each in found.strides[: found.ndim]]) if found.strides else None,
     }
-    array = np.asarray(_Owner(managed, interface))
-    _python.PyCapsule_SetName(capsule, _USED[name])
-    return array.view(dtype)
+    _python.PyCapsule_SetName(capsule, _USED[name])  # from here on the owner frees the memory, not the capsule
+    return np.asarray(_Owner(managed, interface)).view(dtype)

@@ -181,7 +181,7 @@ def _number_texts(array: np.ndarray) -> tuple[list[str], int]:
         texts = list(map(str, array.ravel().tolist()))
         return texts, max(map(len, texts), default=1)
     regular = _telling(array).ravel()
-    if array.dtype.kind != "f" or array.dtype.itemsize == 2:  # float16 and ml_dtypes' types, as float32 without loss
+    if array.dtype.kind != "f" or array.dtype.itemsize <= 2:  # float16 and ml_dtypes' types, as float32 without loss
         array = array.astype(np.float32)
     values = array.ravel()
     telling = values[regular]

@@ -16,7 +16,9 @@ from pellucid.engine.core.meta import Size
 from pellucid.engine.core.modes import state
 from pellucid.engine.core.storage import Version
 from pellucid.engine.tensor.arithmetic import ArithmeticMethods
+from pellucid.engine.tensor.comparison import ComparisonMethods
 from pellucid.engine.tensor.conversion import ConversionMethods
+from pellucid.engine.tensor.exponential import ExponentialMethods
 from pellucid.engine.tensor.indexing import IndexingMethods
 from pellucid.engine.tensor.printing import tensor_repr
 from pellucid.engine.tensor.reduction import ReductionMethods
@@ -25,7 +27,9 @@ from pellucid.engine.tensor.shape import ShapeMethods
 
 class Tensor(
     ArithmeticMethods,
+    ComparisonMethods,
     ConversionMethods,
+    ExponentialMethods,
     IndexingMethods,
     ReductionMethods,
     ShapeMethods,

@@ -55,7 +55,8 @@ float32 block normals and the fused roundings are those of PyTorch's AVX2 kernel
 processors of the last ten years. The Poisson acceptance test uses Python's lgamma, which may differ from the C
 library's in the last bits; a sample changes only if a uniform falls into that gap. The same holds for the log1p of a
 float32 probability in `binomial`. The sums of `dirichlet` over 256 and more categories are added in NumPy's order:
-float64 results may differ there in the last bit. PyTorch's x86 binaries are linked with Intel MKL but do not use its random streams (pytorch#132395).
+float64 results may differ there in the last bit. PyTorch's x86 binaries are linked with Intel MKL but do not use its
+random streams (pytorch#132395).
 """
 
 from .random_choice import dropout_noise, multinomial, place, stream_order

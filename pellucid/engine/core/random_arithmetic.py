@@ -68,7 +68,9 @@ def narrow(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return values.astype(dtype)
 
 
-def fused_float32(a: np.ndarray | float, b: np.ndarray | float, c: np.ndarray | float) -> np.ndarray:
+def fused_float32(
+    a: np.ndarray | float, b: np.ndarray | np.floating | float, c: np.ndarray | np.floating | float
+) -> np.ndarray:
     """a * b + c rounded once to float32; the operands hold float32 values in any float dtype."""
     product = np.multiply(a, b, dtype=np.float64)  # exact: 48 bits
     total = product + c

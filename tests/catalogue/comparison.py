@@ -1,4 +1,4 @@
-"""When results are the same: structure, shape, dtype, values within the dtype's tolerance; and how many were compared."""
+"""When results are the same: structure, shape, dtype, values within the dtype's tolerance; and the number compared."""
 
 from __future__ import annotations
 

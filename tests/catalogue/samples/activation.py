@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..table import Case, Make, Sample, call, pairs
+from ..table import Make, Sample, call, pairs
 
 
 def shapes(make: Make) -> list[Sample]:

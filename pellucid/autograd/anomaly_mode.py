@@ -20,7 +20,7 @@ class detect_anomaly:  # noqa: N801 - PyTorch's name
     ...     (x / x).sum().backward()
     Traceback (most recent call last):
         ...
-    RuntimeError: Function 'DivBackward0' returned nan values in its 0th output.
+    RuntimeError: Function 'DivBackward0' returned nan values in its 1th output.
     """
 
     def __init__(self, check_nan: bool = True) -> None:

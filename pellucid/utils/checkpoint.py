@@ -9,6 +9,7 @@ Sublinear Memory Cost, arXiv:1604.06174.)
 from __future__ import annotations
 
 import contextlib
+import sys
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -150,11 +151,7 @@ class _Surroundings:
 
     def __init__(self, preserve_rng_state: bool) -> None:
         self.rng_state = pellucid.get_rng_state() if preserve_rng_state else None
-        self.autocast = {
-            "enabled": pellucid.is_autocast_enabled("cpu"),
-            "dtype": pellucid.get_autocast_dtype("cpu"),
-            "cache_enabled": pellucid.is_autocast_cache_enabled(),
-        }
+        self.autocast = _autocast()
 
     @contextlib.contextmanager
     def restored(self) -> Iterator[None]:
@@ -162,8 +159,22 @@ class _Surroundings:
         with pellucid.random.fork_rng(enabled=self.rng_state is not None):
             if self.rng_state is not None:
                 pellucid.set_rng_state(self.rng_state)
-            with pellucid.amp.autocast("cpu", **self.autocast):
+            if self.autocast is None:
                 yield
+            else:
+                with pellucid.amp.autocast("cpu", **self.autocast):
+                    yield
+
+
+def _autocast() -> dict[str, Any] | None:
+    """The settings of autocast; None where it cannot be on, since nobody has imported it."""
+    if "pellucid.amp" not in sys.modules:
+        return None
+    return {
+        "enabled": pellucid.is_autocast_enabled("cpu"),
+        "dtype": pellucid.get_autocast_dtype("cpu"),
+        "cache_enabled": pellucid.is_autocast_cache_enabled(),
+    }
 
 
 class _Place:

@@ -28,10 +28,8 @@ def _default_options() -> Iterator[None]:
 
 def pair(array: np.ndarray, dtype: str) -> tuple[object, object]:
     """The same values as our tensor and as PyTorch's."""
-    return (
-        pellucid.from_numpy(array.copy()).to(getattr(pellucid, dtype)),
-        torch.from_numpy(array.copy()).to(getattr(torch, dtype)),
-    )
+    theirs = torch.from_numpy(array.copy()).to(getattr(torch, dtype))
+    return pellucid.from_dlpack(theirs), theirs
 
 
 def random_shape(rng: np.random.Generator) -> tuple[int, ...]:

@@ -150,7 +150,8 @@ def from_array(array: np.ndarray) -> Any:
 def _span(array: np.ndarray, meta: Meta) -> np.ndarray:
     """The bytes from an array's first element to its last, as one contiguous array over the same memory."""
     last = sum((size - 1) * stride for size, stride in zip(meta.shape, meta.strides, strict=True)) if array.size else -1
-    return np.lib.stride_tricks.as_strided(array, (last + 1,), (array.itemsize,), writeable=array.flags.writeable)
+    raw = array.view(f"V{array.itemsize}")  # NumPy cannot name every type of ml_dtypes
+    return np.lib.stride_tricks.as_strided(raw, (last + 1,), (array.itemsize,), writeable=array.flags.writeable)
 
 
 def shallow(tensor: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The random programs can fail: one wrong function in an otherwise faithful framework is found, and shrunk to its call."""
+"""The random programs can fail: one wrong function in an otherwise faithful framework is found, and shrunk."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ from . import (
 )
 
 FAMILIES = (
-    pointwise, comparison, reduce, shape, views, index, sorting, linalg, creation, tensor_methods, randomness, activation,
-    loss, normalization, convolution, pooling, padding, interpolate, embedding, attention, recurrent,
+    pointwise, comparison, reduce, shape, views, index, sorting, linalg, creation, tensor_methods, randomness,
+    activation, loss, normalization, convolution, pooling, padding, interpolate, embedding, attention, recurrent,
 )  # fmt: skip
 CASES: list[Case] = [case for family in FAMILIES for case in family.CASES]
 LAYERS: list[Layer] = [*layers_block.LAYERS, *layers_image.LAYERS, *layers_loss.LAYERS]

@@ -37,8 +37,12 @@ def encoded_batch_first(make: Make) -> list[Sample]:
 
 def recurrent_layers() -> list[Layer]:
     settings: list[dict[str, object]] = [
-        {}, {"num_layers": 2}, {"bidirectional": True}, {"bias": False}, {"num_layers": 2, "dropout": 0.4, "bidirectional": True},
-    ]  # fmt: skip
+        {},
+        {"num_layers": 2},
+        {"bidirectional": True},
+        {"bias": False},
+        {"num_layers": 2, "dropout": 0.4, "bidirectional": True},
+    ]
     found = [layer(f"nn.{kind}", 3, 4, inputs=sequence, **how) for kind in ("RNN", "LSTM", "GRU") for how in settings]
     found += [layer(f"nn.{kind}", 3, 4, inputs=batch_first, batch_first=True) for kind in ("RNN", "LSTM", "GRU")]
     found += [

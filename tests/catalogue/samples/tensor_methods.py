@@ -19,8 +19,9 @@ def too_many(make: Make) -> list[Sample]:
 
 CASES = [
     *pairs(
-        "Tensor.size Tensor.stride Tensor.dim Tensor.ndimension Tensor.nelement Tensor.element_size Tensor.is_contiguous "
-        "Tensor.storage_offset Tensor.tolist Tensor.__len__ Tensor.get_device Tensor.nbytes.__get__ Tensor.itemsize.__get__ "
+        "Tensor.size Tensor.stride Tensor.dim Tensor.ndimension Tensor.nelement Tensor.element_size "
+        "Tensor.is_contiguous Tensor.storage_offset Tensor.tolist Tensor.__len__ Tensor.get_device "
+        "Tensor.nbytes.__get__ Tensor.itemsize.__get__ "
         "Tensor.ndim.__get__ Tensor.shape.__get__ Tensor.dtype.__get__ Tensor.is_leaf.__get__ Tensor.layout.__get__ "
         "Tensor.device.__get__ Tensor.type Tensor.data.__get__ Tensor.requires_grad.__get__",
         lambda make: [call(make(2, 3)), call(make(0)), call(make(1))],
@@ -57,8 +58,8 @@ CASES = [
         forms=False,
     ),
     *pairs(
-        "Tensor.float Tensor.double Tensor.half Tensor.bfloat16 Tensor.int Tensor.long Tensor.short Tensor.char Tensor.byte Tensor.bool "
-        "Tensor.cfloat Tensor.cpu Tensor.contiguous Tensor.clone Tensor.detach",
+        "Tensor.float Tensor.double Tensor.half Tensor.bfloat16 Tensor.int Tensor.long Tensor.short "
+        "Tensor.char Tensor.byte Tensor.bool Tensor.cfloat Tensor.cpu Tensor.contiguous Tensor.clone Tensor.detach",
         several,
         forms=False,
         nonfinite=False,
@@ -138,8 +139,8 @@ CASES = [
         errors=lambda make: [call(make(2, 3), 2, 2)],
     ),
     *pairs(
-        "Tensor.__add__ Tensor.__radd__ Tensor.__sub__ Tensor.__rsub__ Tensor.__mul__ Tensor.__rmul__ Tensor.__eq__ Tensor.__ne__ "
-        "Tensor.__lt__ Tensor.__ge__",
+        "Tensor.__add__ Tensor.__radd__ Tensor.__sub__ Tensor.__rsub__ Tensor.__mul__ Tensor.__rmul__ "
+        "Tensor.__eq__ Tensor.__ne__ Tensor.__lt__ Tensor.__ge__",
         lambda make: [call(make(2, 3), make(3)), call(make(3), 2), call(make(3), 1.5)],
         forms=False,
     ),

@@ -9,6 +9,7 @@ import numpy as np
 from pellucid.engine.core.determinism import determinism
 from pellucid.engine.core.device import device as device_type
 from pellucid.engine.core.dtypes import dtype as dtype_type
+from pellucid.engine.core.dtypes import float8_e4m3fn, float8_e8m0fnu
 from pellucid.engine.core.meta import Meta, preserved_strides
 from pellucid.engine.core.op import op
 from pellucid.engine.core.plan import number_as
@@ -52,12 +53,21 @@ def clone_dx(dy: Any) -> Any:
     return dy
 
 
+def converted(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """`x.astype(dtype)` with PyTorch's choices where float8 types have no room: e4m3fn saturates, e8m0fnu has no sign or 0."""
+    if dtype == float8_e4m3fn.numpy and x.dtype != dtype:
+        x = np.clip(x.astype(np.float32), -448.0, 448.0)
+    elif dtype == float8_e8m0fnu.numpy and x.dtype != dtype:
+        x = np.maximum(np.abs(x.astype(np.float32)), np.float32(2.0**-127))
+    return x.astype(dtype)
+
+
 @op(half="keep", grad_name="ToCopyBackward0")
 def cast(x: np.ndarray, *, dtype: dtype_type) -> np.ndarray:
     """The values in another dtype; complex loses its imaginary part, floats truncate to integers."""
     if x.dtype.kind == "c" and not dtype.is_complex and dtype.name != "bool":
         x = x.real
-    return x.astype(dtype.numpy)
+    return converted(x, dtype.numpy)
 
 
 @cast.meta
@@ -75,7 +85,7 @@ def copy(x: np.ndarray, source: np.ndarray) -> np.ndarray:
     """`source` converted and broadcast to the shape and dtype of `x`: what `x.copy_(source)` writes."""
     if source.dtype.kind == "c" and x.dtype.kind not in "cb":
         source = source.real
-    return np.broadcast_to(source, x.shape).astype(x.dtype)
+    return converted(np.broadcast_to(source, x.shape), x.dtype)
 
 
 @copy.meta

@@ -380,6 +380,7 @@ class _Wrapping:
                 "pass it to mark_dirty().",
                 stacklevel=4,
             )
+        assert self.node is not None
         if output._base is not None:
             if len(self.raw) > 1 or output is not self.first_input:
                 raise RuntimeError(DIRTY_VIEW)

@@ -192,11 +192,12 @@ def register_multi_grad_hook(
 
     def arrive(position: int, gradient: Tensor) -> None:
         current = engine.current_pass()
+        assert current is not None  # hooks run inside a pass
         found = collected.get(id(current))
         if found is None or found.owner is not current:
             due = sum(current.will_visit(node) for node in nodes) if mode == "all" else 1
             found = collected[id(current)] = _Collected(current, [None] * len(tensors), due)
-            engine.queue_callback(lambda: collected.pop(id(current), None) and None)
+            engine.queue_callback(collected.clear)
         found.grads[position] = gradient
         found.due -= 1
         if found.due == 0:

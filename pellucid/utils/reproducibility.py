@@ -55,7 +55,7 @@ def get_rng_states() -> dict[str, Any]:
     True
     """
     version, words, next_gauss = random.getstate()
-    name, key, position, has_gauss, cached = np.random.get_state(legacy=True)  # type: ignore[misc]
+    name, key, position, has_gauss, cached = np.random.get_state(legacy=True)
     return {
         "python": {"version": version, "words": list(words), "next_gauss": next_gauss},
         "numpy": {

@@ -27,8 +27,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     size is in_features / div_value^i. input (N, in_features), target (N); or without N. Returns (output (N), loss).
 
     >>> import pellucid as torch
-    >>> loss = torch.nn.AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs=[5, 10])
-    >>> loss(torch.ones(3, 8), torch.tensor([0, 7, 19])).output.shape
+    >>> loss = torch.nn.AdaptiveLogSoftmaxWithLoss(16, 20, cutoffs=[5, 10])
+    >>> loss(torch.ones(3, 16), torch.tensor([0, 7, 19])).output.shape
     torch.Size([3])
     """
 

@@ -15,21 +15,19 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid.engine.core import graph
+from pellucid.engine.core.modes import state
 
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-    "been freed)."
-    " Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-    "retain_graph=True"
-    " if you need to backward through the graph a second time or if you need to access saved tensors after calling "
-    "backward."
+    "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+    "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved "
+    "tensors after calling backward."
 )
 DIRTY_VIEW = (
     "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more "
-    "than one"
-    " Tensor, and the view must be its first Tensor argument. You should either make sure the input is not a view "
-    "(using"
-    " .clone() for example) or split the Function in two, one of which does the inplace and returns a single Tensor."
+    "than one Tensor, and the view must be its first Tensor argument. You should either make sure the input is not a "
+    "view (using .clone() for example) or split the Function in two, one of which does the inplace and returns a "
+    "single Tensor."
 )
 
 
@@ -243,8 +241,7 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
-            "function "
-            "with static forward method: make forward and backward static, and call the class's apply."
+            "function with static forward method: make forward and backward static, and call the class's apply."
         )
 
     @staticmethod
@@ -293,14 +290,17 @@ class Function:
         context = FunctionCtx()
         context.needs_input_grad = tuple([isinstance(each, Tensor) and each.requires_grad for each in args])
         tensors = [each for each in args if isinstance(each, Tensor)]
-        is_recorded = pellucid.is_grad_enabled() and any(context.needs_input_grad)
+        is_recorded = state.grad_enabled and True in context.needs_input_grad
         edges = tuple([graph.gradient_edge(each) for each in tensors]) if is_recorded else ()
-        with pellucid.no_grad():
+        before, state.grad_enabled = state.grad_enabled, False
+        try:
             if has_setup:
                 result = cls.forward(*args)
                 cls.setup_context(context, args, result)
             else:
                 result = cls.forward(context, *args, **kwargs)
+        finally:
+            state.grad_enabled = before
         outputs = list(result) if isinstance(result, tuple) else [result]
         node = None
         if is_recorded:
@@ -328,12 +328,15 @@ class _Wrapping:
 
     def outputs(self) -> list[Any]:
         """The outputs as the user gets them."""
+        if not self.dirty and not self.fixed and self._are_fresh():
+            for number, each in enumerate(self.raw):
+                _set_history(each, self.node, number)
+            return self.raw
         returned = {id(each) for each in self.raw}
         if not self.dirty <= returned:
             raise RuntimeError(
                 "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
-                "are "
-                "modified inplace must all be outputs of the Function."
+                "are modified inplace must all be outputs of the Function."
             )
         wrapped = [self._wrap(number, each) for number, each in enumerate(self.raw)]
         differentiable = [each for each in wrapped if isinstance(each, Tensor) and self._is_ours(each)]
@@ -341,6 +344,18 @@ class _Wrapping:
             if isinstance(each, Tensor) and each._base is not None and not self._is_dirty_input(raw):
                 each._origin = "multi" if len(differentiable) > 1 and self._is_ours(each) else "custom"
         return wrapped
+
+    def _are_fresh(self) -> bool:
+        """Whether every output is a new tensor with a gradient: the common case."""
+        return self.node is not None and all(
+            [
+                isinstance(each, Tensor)
+                and each._base is None
+                and each._meta.dtype.category >= 2
+                and id(each) not in self.inputs
+                for each in self.raw
+            ]
+        )
 
     def _is_ours(self, tensor: Any) -> bool:
         return self.node is not None and tensor._grad_fn is self.node
@@ -376,8 +391,7 @@ class _Wrapping:
         if not is_input:
             warnings.warn(
                 "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is no "
-                "need to "
-                "pass it to mark_dirty().",
+                "need to pass it to mark_dirty().",
                 stacklevel=4,
             )
         assert self.node is not None
@@ -391,7 +405,7 @@ class _Wrapping:
         return output
 
 
-def _set_history(tensor: Any, node: FunctionNode, number: int) -> None:
+def _set_history(tensor: Any, node: FunctionNode | None, number: int) -> None:
     tensor._grad_fn = node
     tensor._output_nr = number
     tensor._needs_grad = True

@@ -224,8 +224,7 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
             raise RuntimeError(
                 f"The {index}th input has a dimension with stride 0. gradcheck only supports inputs that are "
                 "non-overlapping to be able to compute the numerical gradients correctly. You should call .contiguous "
-                "on "
-                "the input before passing it to gradcheck."
+                "on the input before passing it to gradcheck."
             )
     if not found:
         raise ValueError(
@@ -332,8 +331,7 @@ def _demand_repeatable(first: list[Tensor], second: list[Tensor], tolerance: flo
         if one.numel() and bool((one - other).abs().max() > tolerance):
             raise GradcheckError(
                 "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
-                "gives "
-                "different values, although analytical gradient matches numerical gradient."
+                "gives different values, although analytical gradient matches numerical gradient."
                 f"The tolerance for nondeterminism was {tolerance}. Pass a larger nondet_tol if that is expected."
             )
 
@@ -455,8 +453,7 @@ def _check_hidden_cotangents(check: _Check, hidden: set[int]) -> None:
     except RuntimeError as error:
         raise GradcheckError(
             "Expected backward function to handle undefined output grads. An output that is not used gives its "
-            "gradient "
-            "as None: handle that in backward, or call gradcheck with check_undefined_grad=False."
+            "gradient as None: handle that in backward, or call gradcheck with check_undefined_grad=False."
         ) from error
     if any(each is not None and bool((each != 0).any()) for each in grads):
         raise GradcheckError(

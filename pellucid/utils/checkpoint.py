@@ -26,14 +26,12 @@ from pellucid.utils.checkpoint_log import OperatorLog
 Contexts = Callable[[], tuple[Any, Any]]
 ADVICE = (
     "\nTip: to see a comparison between the operators of the original forward and of the recomputation, pass "
-    "debug=True to "
-    "checkpoint(). The function must do the same both times: no branches on what changes in between."
+    "debug=True to checkpoint(). The function must do the same both times: no branches on what changes in between."
 )
 EXPLICIT = (
     "{}: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling checkpoint without "
     "use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to preserve the "
-    "current "
-    "default behavior, you can pass use_reentrant=True."
+    "current default behavior, you can pass use_reentrant=True."
 )
 
 

@@ -152,8 +152,7 @@ def _contents(capsule: Any) -> tuple[bytes, Any]:
             return name, kind.from_address(_python.PyCapsule_GetPointer(capsule, name))
     raise RuntimeError(
         "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might "
-        "have"
-        " already constructed a tensor from it once."
+        "have already constructed a tensor from it once."
     )
 
 

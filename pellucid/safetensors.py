@@ -52,7 +52,9 @@ def save_file(tensors: dict[str, Tensor], filename: _Path, metadata: dict[str, s
 def save_model(
     model: Any, filename: _Path, metadata: dict[str, str] | None = None, force_contiguous: bool = True
 ) -> None:
-    """Write a module's parameters and buffers; of names for the same tensor one is kept, the others go to the metadata."""
+    """Write a module's parameters and buffers; of names for the same tensor one is kept, the others go to the
+    metadata.
+    """
     kept, dropped = _without_aliases(model.state_dict())
     metadata = {**(metadata or {}), **dropped} if metadata or dropped else None
     save_file(
@@ -69,19 +71,22 @@ def _checked(tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
             raise ValueError(f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}")
         if tensor.layout != pellucid.strided:
             raise ValueError(
-                f"You are trying to save a sparse tensors: `{[name]}` which the format does not support. Make it dense with `.to_dense()`."
+                f"You are trying to save a sparse tensors: `{[name]}` which the format does not support. Make it "
+                "dense with `.to_dense()`."
             )
         if tensor.device.type == "meta":
             raise ValueError(f"tensor `{name}` is on the meta device and has no data to save")
         if not tensor.is_contiguous():
             raise ValueError(
-                f"You are trying to save a non contiguous tensor: `{name}` which is not allowed. Call `.contiguous()` on it; "
+                f"You are trying to save a non contiguous tensor: `{name}` which is not allowed. Call "
+                "`.contiguous()` on it; "
                 "where it is a view of another tensor that is saved, save that one and slice it after loading."
             )
     shared = [sorted(group) for group in _overlapping(tensors) if len(group) > 1]
     if shared:
         raise RuntimeError(
-            f"Some tensors share memory, this will lead to duplicate memory on disk and potential differences when loading them "
+            "Some tensors share memory, this will lead to duplicate memory on disk and potential differences "
+            "when loading them "
             f"again: {shared}. Save one of each group, or a module with `save_model`, which remembers the other names."
         )
     return tensors
@@ -116,7 +121,8 @@ def _without_aliases(tensors: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], 
         whole = sorted(name for name in group if tensors[name].numel() == largest)
         if any(_span(tensors[name]) != _span(tensors[whole[0]]) for name in group):
             raise RuntimeError(
-                f"the tensors {sorted(group)} share a part of their memory only; clone() one of them before saving the model"
+                f"the tensors {sorted(group)} share a part of their memory only; clone() one of them before "
+                "saving the model"
             )
         for name in whole[1:]:
             dropped[name] = whole[0]
@@ -139,7 +145,9 @@ def load_file(filename: _Path, device: Any = "cpu") -> dict[str, Tensor]:
 
 
 def load_model(model: Any, filename: _Path, strict: bool = True, device: Any = "cpu") -> tuple[set[str], list[str]]:
-    """Fill a module from a file of `save_model`; returns the names that the file lacks and those that the module lacks."""
+    """Fill a module from a file of `save_model`; returns the names that the file lacks and those that the module
+    lacks.
+    """
     state = load_file(filename, device)
     own = model.state_dict()
     groups = [set(group) for group in _overlapping(own)]

@@ -1,4 +1,6 @@
-"""`save` and `load` of PyTorch's files, and the settings of `torch.serialization`. The formats are in `engine/export`."""
+"""`save` and `load` of PyTorch's files, and the settings of `torch.serialization`. The formats are in
+`engine/export`.
+"""
 
 from __future__ import annotations
 
@@ -18,30 +20,51 @@ from typing import Any
 
 import pellucid
 from pellucid.engine.core.device import META, device
-from pellucid.engine.export import names, safetensors, tensors
+from pellucid.engine.export import safetensors
 from pellucid.engine.export.allowed import permitted_names
 from pellucid.engine.export.archive_reader import SIGNATURE, ArchiveReader
 from pellucid.engine.export.atomic import replacing
-from pellucid.engine.export.legacy import looks_like_tar, read_legacy, take_apart_legacy, write_legacy
-from pellucid.engine.export.names import StorageType as StorageType
-from pellucid.engine.export.pickle_reader import safe_table
-from pellucid.engine.export.pickle_scan import scan
-from pellucid.engine.export.torch_file import HowToLoad, read_archive, take_apart, write_archive
-from pellucid.engine.export.unpickle import HowToUnpickle
 from pellucid.engine.export.devices import Placement
 from pellucid.engine.export.devices import default_restore_location as default_restore_location
 from pellucid.engine.export.devices import location_tag as location_tag
 from pellucid.engine.export.devices import register_package as register_package
 from pellucid.engine.export.devices import validate_cuda_device as validate_cuda_device
 from pellucid.engine.export.devices import validate_hpu_device as validate_hpu_device
+from pellucid.engine.export.legacy import looks_like_tar, read_legacy, take_apart_legacy, write_legacy
+from pellucid.engine.export.names import StorageType as StorageType
+from pellucid.engine.export.pickle_reader import safe_table
+from pellucid.engine.export.pickle_scan import scan
+from pellucid.engine.export.torch_file import HowToLoad, read_archive, take_apart, write_archive
+from pellucid.engine.export.unpickle import HowToUnpickle
 
 __all__ = [
-    "LoadEndianness", "SourceChangeWarning", "StorageType", "add_safe_globals", "check_module_version_greater_or_equal",
-    "clear_safe_globals", "default_restore_location", "get_crc32_options", "get_default_load_endianness",
-    "get_default_mmap_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "location_tag", "mkdtemp",
-    "normalize_storage_type", "register_package", "safe_globals", "save", "set_crc32_options", "set_default_load_endianness",
-    "set_default_mmap_options", "skip_data", "storage_to_tensor_type", "validate_cuda_device", "validate_hpu_device",
-]  # fmt: skip
+    "LoadEndianness",
+    "SourceChangeWarning",
+    "StorageType",
+    "add_safe_globals",
+    "check_module_version_greater_or_equal",
+    "clear_safe_globals",
+    "default_restore_location",
+    "get_crc32_options",
+    "get_default_load_endianness",
+    "get_default_mmap_options",
+    "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
+    "load",
+    "location_tag",
+    "mkdtemp",
+    "normalize_storage_type",
+    "register_package",
+    "safe_globals",
+    "save",
+    "set_crc32_options",
+    "set_default_load_endianness",
+    "set_default_mmap_options",
+    "skip_data",
+    "storage_to_tensor_type",
+    "validate_cuda_device",
+    "validate_hpu_device",
+]
 
 DEFAULT_PROTOCOL = 2
 MAP_PRIVATE, MAP_SHARED = 2, 1  # as in the mmap module, which not every system has
@@ -121,7 +144,8 @@ class set_default_mmap_options:  # noqa: N801 - PyTorch's name
     def __init__(self, flags: int) -> None:
         if flags not in (MAP_PRIVATE, MAP_SHARED):
             raise ValueError(
-                f"Invalid argument in function set_default_mmap_options: expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got {flags}"
+                "Invalid argument in function set_default_mmap_options: expected mmap.MAP_PRIVATE or "
+                f"mmap.MAP_SHARED, but got {flags}"
             )
         self.prev = _Settings.mmap_flags
         _Settings.mmap_flags = flags
@@ -237,7 +261,8 @@ def save(
 ) -> None:
     """Write `obj` to a path or a binary file object, in a format that PyTorch reads.
 
-    A path is replaced as a whole once everything is safely on the disk: a crash, a full disk or an object that cannot be
+    A path is replaced as a whole once everything is safely on the disk: a crash, a full disk or an object that
+    cannot be
     pickled leaves the old file. Tensors that share memory still share it when they are loaded.
 
     >>> import io, pellucid as torch
@@ -257,9 +282,13 @@ def save(
         root = _archive_name(os.fspath(f)) if is_path else "archive"
         with _target(f, is_path) as stream:
             write_archive(
-                pickled, stream, root,
-                checksums=_Settings.checksums, byteorder=not _disable_byteorder_record, skip_data=_thread.skip_data,
-            )  # fmt: skip
+                pickled,
+                stream,
+                root,
+                checksums=_Settings.checksums,
+                byteorder=not _disable_byteorder_record,
+                skip_data=_thread.skip_data,
+            )
         return
     if _thread.skip_data:
         raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
@@ -337,19 +366,22 @@ def _trust(weights_only: bool | None, pickle_module: Any) -> tuple[bool, Any]:
     forbidden = os.getenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "0").lower() in _TRUE
     if forced and forbidden:
         raise RuntimeError(
-            "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should be set, but both were set."
+            "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should be set, "
+            "but both were set."
         )
     if forbidden and weights_only is None:
         warnings.warn(
             "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the `weights_only` argument was not "
             "explicitly passed to `torch.load`, forcing weights_only=False.",
-            UserWarning, stacklevel=3,
-        )  # fmt: skip
+            UserWarning,
+            stacklevel=3,
+        )
         weights_only = False
     weights_only = True if forced else pickle_module is None if weights_only is None else weights_only
     if weights_only and pickle_module is not None:
         raise RuntimeError(
-            "Can not safely load weights when explicit pickle_module is specified; pass weights_only=False if you trust the file"
+            "Can not safely load weights when explicit pickle_module is specified; pass weights_only=False if "
+            "you trust the file"
         )
     return weights_only, pickle if pickle_module is None else pickle_module
 
@@ -374,7 +406,8 @@ def _read(stream: Any, f: Any, unpickling: HowToUnpickle, loading: HowToLoad, ma
     if not _is_archive(stream):
         if looks_like_tar(stream):
             raise RuntimeError(
-                "the file has the tar format of PyTorch before 0.1.11, which is not read. Open it with a PyTorch that reads it "
+                "the file has the tar format of PyTorch before 0.1.11, which is not read. Open it with a PyTorch "
+                "that reads it "
                 "(torch.load(..., weights_only=False)) and torch.save() it again."
             )
         return read_legacy(stream, unpickling, loading, _check_container_source)
@@ -390,8 +423,9 @@ def _read(stream: Any, f: Any, unpickling: HowToUnpickle, loading: HowToLoad, ma
     warnings.warn(
         "'torch.load' received a zip file that looks like a TorchScript archive dispatching to 'torch.jit.load' "
         "(call 'torch.jit.load' directly to silence this warning)",
-        UserWarning, stacklevel=3,
-    )  # fmt: skip
+        UserWarning,
+        stacklevel=3,
+    )
     stream.seek(start)
     return pellucid.jit.load(stream, map_location=map_location)
 
@@ -400,7 +434,8 @@ def _advice(f: Any, error: Exception) -> str:
     name = f"{os.fspath(f)!r}" if isinstance(f, (str, os.PathLike)) else "this file"
     return (
         f"Weights only load failed for {name}; nothing in it was run.\n{error}\n"
-        "If you trust the file, allow single names with torch.serialization.add_safe_globals([...]), or everything in it, "
+        "If you trust the file, allow single names with torch.serialization.add_safe_globals([...]), or "
+        "everything in it, "
         "including code, with torch.load(..., weights_only=False)."
     )
 
@@ -416,7 +451,8 @@ def _opened(f: Any) -> Iterator[Any]:
         f.seek(f.tell())
     except (io.UnsupportedOperation, AttributeError) as error:
         raise type(error)(
-            f"{error}. You can only torch.load from a file that is seekable. Please pre-load the data into a buffer like "
+            f"{error}. You can only torch.load from a file that is seekable. Please pre-load the data into a "
+            "buffer like "
             "io.BytesIO and try to load from it instead."
         ) from None
     yield f
@@ -436,7 +472,8 @@ def _is_torchscript(archive: ArchiveReader) -> bool:
 def _load_safetensors(path: str, map_location: Any) -> dict[str, Any]:
     if map_location is not None and not isinstance(map_location, (str, device)):
         raise RuntimeError(
-            f"Loading safetensors file with {'dict' if isinstance(map_location, dict) else 'callable'} map_location is not "
+            f"Loading safetensors file with {'dict' if isinstance(map_location, dict) else 'callable'} "
+            "map_location is not "
             "supported. Use a device string or torch.device instead."
         )
     where = device("cpu" if map_location is None else map_location)
@@ -454,7 +491,8 @@ def _check_container_source(container: Any, source_file: Any, source: Any) -> No
         current = inspect.getsource(container)
     except (OSError, TypeError):
         warnings.warn(
-            f"Couldn't retrieve source code for container of type {container.__name__}. It won't be checked for correctness upon loading.",
+            f"Couldn't retrieve source code for container of type {container.__name__}. It won't be checked for "
+            "correctness upon loading.",
             stacklevel=2,
         )
         return
@@ -470,7 +508,8 @@ def _check_dill(pickle_module: Any) -> None:
     if pickle_module is not None and pickle_module.__name__ == "dill":
         if not check_module_version_greater_or_equal(pickle_module, (0, 3, 1), False):
             raise ValueError(
-                f"'torch' supports dill >= 0.3.1, but you have dill {pickle_module.__version__}. Please upgrade dill or switch to 'pickle'"
+                f"'torch' supports dill >= 0.3.1, but you have dill {pickle_module.__version__}. Please upgrade "
+                "dill or switch to 'pickle'"
             )
 
 
@@ -488,7 +527,8 @@ def check_module_version_greater_or_equal(
         version = tuple(type(wanted)(parts[position]) for position, wanted in enumerate(req_version_tuple))
     except Exception as error:
         message = (
-            f"'{module.__name__}' module version string is malformed '{module.__version__}' and cannot be compared with tuple "
+            f"'{module.__name__}' module version string is malformed '{module.__version__}' and cannot be "
+            "compared with tuple "
             f"{req_version_tuple}"
         )
         if error_if_malformed:

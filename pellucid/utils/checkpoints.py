@@ -1,4 +1,5 @@
-"""Checkpoints of a training run: everything that is needed to go on as if nothing had happened, and which files to keep.
+"""Checkpoints of a training run: everything that is needed to go on as if nothing had happened, and which files to
+keep.
 
 The files are those of `save`, so PyTorch opens them too.
 """
@@ -103,7 +104,8 @@ class CheckpointManager:
         """Write the state of a run at `step`, delete what need not be kept, and return the new file's path.
 
         Each object has `state_dict`, or is a list or dictionary of such objects. `extra` holds plain data and tensors,
-        for example a sampler's position. The states of the random generators of Python, NumPy and Pellucid are saved too.
+        for example a sampler's position. The states of the random generators of Python, NumPy and Pellucid are saved
+        too.
         """
         if step < 0:
             raise ValueError(f"step must not be negative, got {step}")
@@ -168,7 +170,9 @@ class CheckpointManager:
         return [path for _, _, path in sorted(valued)[:count]]
 
     def _metric_of(self, path: Path) -> float | None:
-        """The metric in a file, without reading its tensors; None where there is none, it is NaN, or the file is damaged."""
+        """The metric in a file, without reading its tensors; None where there is none, it is NaN, or the file is
+        damaged.
+        """
         known = self._known.get(path.name)
         try:
             if known is None or known[0] != _identity(path):
@@ -198,7 +202,8 @@ class CheckpointManager:
     ) -> Checkpoint | None:
         """Put a checkpoint's state into the objects given, and into the random generators unless told otherwise.
 
-        Without `path` the newest readable file is taken, and a warning names each one that was skipped; None is returned
+        Without `path` the newest readable file is taken, and a warning names each one that was skipped; None is
+        returned
         where the folder has none. Nothing is changed unless the whole file could be read.
         """
         objects = {"model": model, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler, "ema": ema}
@@ -214,7 +219,8 @@ class CheckpointManager:
         missing = sorted(set(wanted) - set(content["state"]))
         if missing:
             raise RuntimeError(
-                f"{chosen} has no state for {', '.join(missing)}; it has {', '.join(sorted(content['state'])) or 'none'}. "
+                f"{chosen} has no state for {', '.join(missing)}; it has "
+                f"{', '.join(sorted(content['state'])) or 'none'}. "
                 "Leave out what was not saved."
             )
         for name, value in wanted.items():
@@ -288,7 +294,8 @@ def _check_loadable(content: Any) -> None:
     foreign = sorted(scan(pickled.content).globals - permitted_names() - set(safe_table(get_safe_globals())))
     if foreign:
         raise TypeError(
-            f"the checkpoint would contain {', '.join(foreign)}, which load() refuses to read without trust. Save plain numbers, "
+            f"the checkpoint would contain {', '.join(foreign)}, which load() refuses to read without trust. Save "
+            "plain numbers, "
             "strings, lists, dictionaries and tensors, or call torch.serialization.add_safe_globals first."
         )
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import pellucid
-
 from pellucid.utils.checkpoints import CheckpointManager
 
 torch = pytest.importorskip("torch")
@@ -91,12 +90,25 @@ def test_a_step_saved_again_replaces_its_file(tmp_path):
 
 def test_everything_comes_back(tmp_path):
     manager = CheckpointManager(tmp_path, metric="loss")
-    parts = {name: Counter(position) for position, name in enumerate(("model", "optimizer", "scheduler", "scaler", "ema"))}
-    path = manager.save(7, epoch=3, metrics={"loss": pellucid.tensor(0.5), "accuracy": 0.9}, extra={"position": [1, 2], "t": pellucid.ones(2)}, **parts)
+    parts = {
+        name: Counter(position) for position, name in enumerate(("model", "optimizer", "scheduler", "scaler", "ema"))
+    }
+    path = manager.save(
+        7,
+        epoch=3,
+        metrics={"loss": pellucid.tensor(0.5), "accuracy": 0.9},
+        extra={"position": [1, 2], "t": pellucid.ones(2)},
+        **parts,
+    )
     targets = {name: Counter(-1) for name in parts}
     found = manager.restore(**targets)
     assert {name: each.value for name, each in targets.items()} == {name: each.value for name, each in parts.items()}
-    assert (found.path, found.step, found.epoch, found.metrics) == (path, 7, 3, {"loss": 0.5, "accuracy": pytest.approx(0.9)})
+    assert (found.path, found.step, found.epoch, found.metrics) == (
+        path,
+        7,
+        3,
+        {"loss": 0.5, "accuracy": pytest.approx(0.9)},
+    )
     assert found.extra["position"] == [1, 2] and found.extra["t"].tolist() == [1, 1]
 
 
@@ -136,7 +148,16 @@ def test_an_empty_folder_and_missing_states(tmp_path):
         manager.restore(model=Counter(), optimizer=Counter(), ema=Counter())
 
 
-@pytest.mark.parametrize("harm", [damage, cut, lambda path: path.write_bytes(b""), lambda path: damage(path, 0.1), lambda path: path.write_bytes(b"x" * 999)])
+@pytest.mark.parametrize(
+    "harm",
+    [
+        damage,
+        cut,
+        lambda path: path.write_bytes(b""),
+        lambda path: damage(path, 0.1),
+        lambda path: path.write_bytes(b"x" * 999),
+    ],
+)
 def test_a_damaged_newest_file_is_skipped_with_a_warning(tmp_path, harm):
     manager = CheckpointManager(tmp_path, metric="loss")
     for step in range(3):
@@ -171,7 +192,9 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
     assert names(manager) == []
 
 
-@pytest.mark.parametrize("how", [dict(mode="least"), dict(keep_last=0), dict(keep_best=-1), dict(prefix="a/b"), dict(prefix="")])
+@pytest.mark.parametrize(
+    "how", [dict(mode="least"), dict(keep_last=0), dict(keep_best=-1), dict(prefix="a/b"), dict(prefix="")]
+)
 def test_settings_are_checked(tmp_path, how):
     with pytest.raises(ValueError):
         CheckpointManager(tmp_path, **how)
@@ -203,7 +226,9 @@ class Run:
         pellucid.manual_seed(0)
         nn = pellucid.nn
         self.model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.3), nn.Linear(16, 1))
-        self.ema = pellucid.optim.swa_utils.AveragedModel(self.model, multi_avg_fn=pellucid.optim.swa_utils.get_ema_multi_avg_fn(0.9))
+        self.ema = pellucid.optim.swa_utils.AveragedModel(
+            self.model, multi_avg_fn=pellucid.optim.swa_utils.get_ema_multi_avg_fn(0.9)
+        )
         self.optimizer = pellucid.optim.Adam(self.model.parameters(), lr=0.01)
         self.scheduler = pellucid.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, T_max=20)
         self.inputs = pellucid.randn(32, 4)

@@ -1,4 +1,6 @@
-"""Damaged and hostile files raise a clear error: nothing runs, nothing hangs, nothing takes memory that the file does not have."""
+"""Damaged and hostile files raise a clear error: nothing runs, nothing hangs, nothing takes memory that the file does
+not have.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ CASES = cases()
 
 @pytest.fixture(scope="module")
 def outcomes():
-    """What happened to each case, in one other process; a crash of that process leaves the later cases without an outcome."""
+    """What happened to each case, in one other process; a crash of that process leaves the later cases without an
+    outcome.
+    """
     if os.path.exists(CANARY):
         os.unlink(CANARY)
     environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}

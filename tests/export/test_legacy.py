@@ -13,7 +13,7 @@ import pytest
 import pellucid
 from pellucid import serialization
 
-from . import hostile
+from .hostile import build as hostile
 
 torch = pytest.importorskip("torch")
 
@@ -24,7 +24,12 @@ class Layer(torch.nn.Module):
 
 def test_both_directions():
     stream = io.BytesIO()
-    value = {"a": torch.arange(6.0).reshape(2, 3).t(), "b": torch.ones(2, dtype=torch.bfloat16), "n": [1, "x"], "e": torch.empty(0)}
+    value = {
+        "a": torch.arange(6.0).reshape(2, 3).t(),
+        "b": torch.ones(2, dtype=torch.bfloat16),
+        "n": [1, "x"],
+        "e": torch.empty(0),
+    }
     torch.save(value, stream, _use_new_zipfile_serialization=False)
     stream.seek(0)
     ours = pellucid.load(stream)
@@ -57,8 +62,12 @@ def test_parts_of_a_storage_share_its_memory():
 
 def test_big_endian_machines():
     machine = pickle.dumps({"protocol_version": 1001, "little_endian": False, "type_sizes": {}}, 2)
-    little = pickle.dumps({"protocol_version": 1001, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}}, 2)
-    file = hostile.legacy(hostile.tensor(hostile.old_storage()), data=struct.pack("<q", 4) + struct.pack(">4f", 1, 2, 3, 4))
+    little = pickle.dumps(
+        {"protocol_version": 1001, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}}, 2
+    )
+    file = hostile.legacy(
+        hostile.tensor(hostile.old_storage()), data=struct.pack("<q", 4) + struct.pack(">4f", 1, 2, 3, 4)
+    )
     assert pellucid.load(io.BytesIO(file.replace(little, machine))).tolist() == [1, 2, 3, 4]
 
 

@@ -22,7 +22,9 @@ def file_from(*locations: str, zipped: bool = True) -> io.BytesIO:
     torch.serialization.register_package(1, lambda storage: remaining.pop(0), lambda storage, location: None)
     try:
         stream = io.BytesIO()
-        torch.save([torch.full((2,), float(i)) for i in range(len(locations))], stream, _use_new_zipfile_serialization=zipped)
+        torch.save(
+            [torch.full((2,), float(i)) for i in range(len(locations))], stream, _use_new_zipfile_serialization=zipped
+        )
     finally:
         torch.serialization._package_registry[:] = previous
     stream.seek(0)
@@ -36,7 +38,12 @@ def test_a_cuda_file_comes_to_the_cpu_with_one_warning(zipped):
     assert [each.tolist() for each in loaded] == [[0, 0], [1, 1], [2, 2], [3, 3]]
     assert all(each.device.type == "cpu" for each in loaded) and len(caught) == 1
     text = str(caught[0].message)
-    assert text.startswith("3 storages") and "2 on 'cuda:1'" in text and "1 on 'cuda:0'" in text and "map_location='cpu'" in text
+    assert (
+        text.startswith("3 storages")
+        and "2 on 'cuda:1'" in text
+        and "1 on 'cuda:0'" in text
+        and "map_location='cpu'" in text
+    )
     assert caught[0].filename == __file__
 
 
@@ -46,8 +53,18 @@ def test_any_device_that_is_not_here_comes_to_the_cpu(location):
         assert pellucid.load(file_from(location))[0].tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("map_location", ["cpu", b"cpu", pellucid.device("cpu"), {"cuda:0": "cpu"}, {"cuda:0": pellucid.device("cpu")},
-                                          lambda storage, location: storage, lambda storage, location: storage.cpu()])  # fmt: skip
+@pytest.mark.parametrize(
+    "map_location",
+    [
+        "cpu",
+        b"cpu",
+        pellucid.device("cpu"),
+        {"cuda:0": "cpu"},
+        {"cuda:0": pellucid.device("cpu")},
+        lambda storage, location: storage,
+        lambda storage, location: storage.cpu(),
+    ],
+)
 def test_what_says_cpu_does_not_warn(map_location):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -91,7 +108,9 @@ def test_registered_devices():
     entries = list(devices._registry)
     try:
         pellucid.serialization.register_package(
-            5, lambda storage: "toaster" if storage.nbytes() == 12 else None, lambda storage, location: storage if location == "toaster" else None
+            5,
+            lambda storage: "toaster" if storage.nbytes() == 12 else None,
+            lambda storage, location: storage if location == "toaster" else None,
         )
         stream = io.BytesIO()
         pellucid.save([pellucid.ones(3), pellucid.ones(2)], stream)

@@ -16,15 +16,40 @@ theirs = pytest.importorskip("safetensors.torch")
 safetensors = pytest.importorskip("safetensors")
 
 DTYPES = [
-    "bool", "uint8", "int8", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "int16", "uint16",
-    "float16", "bfloat16", "int32", "uint32", "float32", "complex64", "float64", "int64", "uint64",
-]  # fmt: skip
+    "bool",
+    "uint8",
+    "int8",
+    "float8_e5m2",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "int16",
+    "uint16",
+    "float16",
+    "bfloat16",
+    "int32",
+    "uint32",
+    "float32",
+    "complex64",
+    "float64",
+    "int64",
+    "uint64",
+]
 
 
 def every_dtype() -> dict[str, torch.Tensor]:
     raw = torch.arange(48, dtype=torch.uint8)
-    made = {f"of {dtype}": (raw % 2 if dtype == "bool" else raw).view(getattr(torch, dtype)).clone() for dtype in DTYPES}
-    return {**made, "scalar": torch.tensor(1.5), "empty": torch.empty(0, 3), "square": torch.ones(2, 3), "ümläut": torch.ones(1)}
+    made = {
+        f"of {dtype}": (raw % 2 if dtype == "bool" else raw).view(getattr(torch, dtype)).clone() for dtype in DTYPES
+    }
+    return {
+        **made,
+        "scalar": torch.tensor(1.5),
+        "empty": torch.empty(0, 3),
+        "square": torch.ones(2, 3),
+        "ümläut": torch.ones(1),
+    }
 
 
 @pytest.mark.parametrize("metadata", [None, {}, {"format": "pt"}])
@@ -37,7 +62,11 @@ def test_both_ways_and_byte_for_byte(metadata):
     }
     assert save(ours, metadata) == content
     back = theirs.load(save(ours, metadata))
-    assert all(torch.equal(back[name].reshape(-1).view(torch.uint8), tensors[name].reshape(-1).view(torch.uint8)) for name in tensors if name != "empty")
+    assert all(
+        torch.equal(back[name].reshape(-1).view(torch.uint8), tensors[name].reshape(-1).view(torch.uint8))
+        for name in tensors
+        if name != "empty"
+    )
 
 
 def test_files(tmp_path):
@@ -64,7 +93,11 @@ def test_safe_open(tmp_path):
     values = torch.arange(12.0).reshape(3, 4)
     theirs.save_file({"b": values, "a": torch.ones(2, dtype=torch.int64)}, path, {"k": "v"})
     with safe_open(path, framework="pt") as ours, safetensors.safe_open(path, framework="pt") as other:
-        assert ours.keys() == sorted(other.keys()) and ours.offset_keys() == other.offset_keys() and ours.metadata() == other.metadata()
+        assert (
+            ours.keys() == sorted(other.keys())
+            and ours.offset_keys() == other.offset_keys()
+            and ours.metadata() == other.metadata()
+        )
         assert ours.get_slice("b").get_shape() == other.get_slice("b").get_shape() == [3, 4]
         assert ours.get_slice("b").get_dtype() == other.get_slice("b").get_dtype() == "F32"
         for index in (0, slice(1, None), (slice(None), slice(0, 4, 2)), (Ellipsis, 1)):
@@ -109,13 +142,29 @@ def entry(shape, start, end, dtype="F32"):
 @pytest.mark.parametrize(
     "content",
     [
-        b"", b"123", file({}, b"xx"), file({}, length=100), file({}, length=100_000_001), file({}, length=1 << 60), file(b"{"), file(b"[]"), file(b"\xff\xff"),
-        file({"a": entry([1], 0, 4)}, b"12345"), file({"a": entry([2], 0, 4)}, b"1234"), file({"a": entry([1], 4, 8)}, b"12345678"),
-        file({"a": entry([1], 0, 4, "X")}, b"1234"), file({"a": entry([-1], 0, 4)}, b"1234"), file({"a": entry([1 << 62, 4], 0, 4)}, b"1234"),
-        file({"a": entry([1], 4, 0)}, b"1234"), file({"a": entry([1], 0, 4), "b": entry([1], 0, 4)}, b"1234"), file({"a": entry([1.0], 0, 4)}, b"1234"),
-        file({"a": entry([0, 1 << 64], 0, 0)}), file({"__metadata__": {"a": 1}}), file({"a": {"dtype": "F32", "shape": [0]}}),
+        b"",
+        b"123",
+        file({}, b"xx"),
+        file({}, length=100),
+        file({}, length=100_000_001),
+        file({}, length=1 << 60),
+        file(b"{"),
+        file(b"[]"),
+        file(b"\xff\xff"),
+        file({"a": entry([1], 0, 4)}, b"12345"),
+        file({"a": entry([2], 0, 4)}, b"1234"),
+        file({"a": entry([1], 4, 8)}, b"12345678"),
+        file({"a": entry([1], 0, 4, "X")}, b"1234"),
+        file({"a": entry([-1], 0, 4)}, b"1234"),
+        file({"a": entry([1 << 62, 4], 0, 4)}, b"1234"),
+        file({"a": entry([1], 4, 0)}, b"1234"),
+        file({"a": entry([1], 0, 4), "b": entry([1], 0, 4)}, b"1234"),
+        file({"a": entry([1.0], 0, 4)}, b"1234"),
+        file({"a": entry([0, 1 << 64], 0, 0)}),
+        file({"__metadata__": {"a": 1}}),
+        file({"a": {"dtype": "F32", "shape": [0]}}),
     ],
-)  # fmt: skip
+)
 def test_what_the_package_refuses_we_refuse(content):
     with pytest.raises(safetensors.SafetensorError):
         theirs.load(content)
@@ -123,10 +172,20 @@ def test_what_the_package_refuses_we_refuse(content):
         load(content)
 
 
-@pytest.mark.parametrize("content", [file({}), file(b"{}  "), file({"__metadata__": {"a": "b"}}), file({"a": entry([0], 0, 0)}),
-                                     file({"b": entry([1], 0, 4), "a": entry([1], 4, 8), "c": entry([2, 0], 8, 8)}, b"12345678")])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [
+        file({}),
+        file(b"{}  "),
+        file({"__metadata__": {"a": "b"}}),
+        file({"a": entry([0], 0, 0)}),
+        file({"b": entry([1], 0, 4), "a": entry([1], 4, 8), "c": entry([2, 0], 8, 8)}, b"12345678"),
+    ],
+)
 def test_what_the_package_reads_we_read(content):
-    assert {name: each.tolist() for name, each in load(content).items()} == {name: each.tolist() for name, each in theirs.load(content).items()}
+    assert {name: each.tolist() for name, each in load(content).items()} == {
+        name: each.tolist() for name, each in theirs.load(content).items()
+    }
 
 
 def test_models_with_tied_weights(tmp_path):

@@ -20,9 +20,27 @@ from pellucid.engine.export.archive_writer import ArchiveWriter
 torch = pytest.importorskip("torch")
 
 DTYPES = [
-    "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
-    "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "complex64", "complex128",
-]  # fmt: skip
+    "bool",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "complex64",
+    "complex128",
+]
 ZIP = [True, False]
 
 
@@ -66,16 +84,39 @@ def test_every_dtype_goes_both_ways(dtype, zipped):
 @pytest.mark.parametrize("zipped", ZIP)
 @pytest.mark.parametrize(
     "view",
-    [lambda x: x.t(), lambda x: x[1:, ::2], lambda x: x[2, 3], lambda x: x.expand(3, 4, 6), lambda x: x[:0], lambda x: x[1:1].t(),
-     lambda x: x.as_strided((2, 2), (1, 1), 5), lambda x: x.unsqueeze(0).transpose(0, 2), lambda x: x.diagonal()],
-    ids=["transposed", "stepped", "scalar", "expanded", "empty", "empty transposed", "overlapping", "moved", "diagonal"],
-)  # fmt: skip
+    [
+        lambda x: x.t(),
+        lambda x: x[1:, ::2],
+        lambda x: x[2, 3],
+        lambda x: x.expand(3, 4, 6),
+        lambda x: x[:0],
+        lambda x: x[1:1].t(),
+        lambda x: x.as_strided((2, 2), (1, 1), 5),
+        lambda x: x.unsqueeze(0).transpose(0, 2),
+        lambda x: x.diagonal(),
+    ],
+    ids=[
+        "transposed",
+        "stepped",
+        "scalar",
+        "expanded",
+        "empty",
+        "empty transposed",
+        "overlapping",
+        "moved",
+        "diagonal",
+    ],
+)
 def test_views_keep_strides_and_offset(view, zipped):
     theirs = view(torch.arange(24.0).reshape(4, 6))
     ours = here(theirs, zipped)
     same(ours, theirs)
     back = there(ours, zipped)
-    assert torch.equal(back, theirs) and back.stride() == theirs.stride() and back.storage_offset() == theirs.storage_offset()
+    assert (
+        torch.equal(back, theirs)
+        and back.stride() == theirs.stride()
+        and back.storage_offset() == theirs.storage_offset()
+    )
 
 
 @pytest.mark.parametrize("zipped", ZIP)
@@ -102,13 +143,23 @@ def test_a_small_view_carries_its_whole_storage_as_in_pytorch():
 @pytest.mark.parametrize("zipped", ZIP)
 def test_gradient_flag_and_parameters(zipped):
     leaf = torch.ones(3, requires_grad=True)
-    theirs = {"leaf": leaf, "made": leaf * 2, "parameter": torch.nn.Parameter(torch.ones(2)), "frozen": torch.nn.Parameter(torch.ones(2), False)}
+    theirs = {
+        "leaf": leaf,
+        "made": leaf * 2,
+        "parameter": torch.nn.Parameter(torch.ones(2)),
+        "frozen": torch.nn.Parameter(torch.ones(2), False),
+    }
     ours = here(theirs, zipped)
     assert [ours[name].requires_grad for name in theirs] == [True, True, True, False]
     assert type(ours["parameter"]) is type(ours["frozen"]) is pellucid.nn.Parameter
     assert ours["made"].is_leaf
     back = there(ours, zipped)
-    assert type(back["parameter"]) is torch.nn.Parameter and [back[name].requires_grad for name in theirs] == [True, True, True, False]
+    assert type(back["parameter"]) is torch.nn.Parameter and [back[name].requires_grad for name in theirs] == [
+        True,
+        True,
+        True,
+        False,
+    ]
 
 
 def test_attributes_of_tensors_and_parameters():
@@ -123,10 +174,18 @@ def test_attributes_of_tensors_and_parameters():
 @pytest.mark.parametrize("protocol", [1, 2, 3, 4, 5])
 def test_plain_values_and_every_protocol(protocol):
     values = {
-        "none": None, "numbers": [1, -1, 255, 65536, 2**31, 2**70, -(2**70), 1.5, float("inf"), True, False, 1 + 2j], "text": "äöü\n\ud800",
-        "bytes": b"\0\xff", "array": bytearray(b"xy"), "tuple": (1, (2, (3, (4, 5, 6, 7)))), "set": {1, "a"}, "frozen": frozenset([1]),
-        "ordered": collections.OrderedDict([("b", 1), ("a", 2)]), "counter": collections.Counter("aab"), (1, "key"): {3: 4},
-    }  # fmt: skip
+        "none": None,
+        "numbers": [1, -1, 255, 65536, 2**31, 2**70, -(2**70), 1.5, float("inf"), True, False, 1 + 2j],
+        "text": "äöü\n\ud800",
+        "bytes": b"\0\xff",
+        "array": bytearray(b"xy"),
+        "tuple": (1, (2, (3, (4, 5, 6, 7)))),
+        "set": {1, "a"},
+        "frozen": frozenset([1]),
+        "ordered": collections.OrderedDict([("b", 1), ("a", 2)]),
+        "counter": collections.Counter("aab"),
+        (1, "key"): {3: 4},
+    }
     for _ in range(2):
         assert here(values, protocol=protocol) == values
     stream = io.BytesIO()
@@ -138,15 +197,29 @@ def test_plain_values_and_every_protocol(protocol):
 
 
 def test_torch_values_have_torch_names():
-    values = {"dtype": torch.bfloat16, "size": torch.Size([1, 2]), "device": torch.device("cuda", 1), "layout": torch.strided}
+    values = {
+        "dtype": torch.bfloat16,
+        "size": torch.Size([1, 2]),
+        "device": torch.device("cuda", 1),
+        "layout": torch.strided,
+    }
     ours = here(values)
-    assert ours["dtype"] is pellucid.bfloat16 and type(ours["size"]) is pellucid.Size and ours["device"] == pellucid.device("cuda:1")
+    assert (
+        ours["dtype"] is pellucid.bfloat16
+        and type(ours["size"]) is pellucid.Size
+        and ours["device"] == pellucid.device("cuda:1")
+    )
     assert ours["layout"] is pellucid.strided
     assert there(ours) == values
 
 
 def test_numpy_values_are_read_safely():
-    values = {"scalar": np.float64(2.5), "array": np.arange(6, dtype=np.int16).reshape(2, 3).T, "big": np.arange(3, dtype=">f4"), "text": np.array(["ab", "c"])}
+    values = {
+        "scalar": np.float64(2.5),
+        "array": np.arange(6, dtype=np.int16).reshape(2, 3).T,
+        "big": np.arange(3, dtype=">f4"),
+        "text": np.array(["ab", "c"]),
+    }
     for protocol in (2, 4, 5):
         ours = here(values, protocol=protocol)
         assert ours["scalar"] == 2.5 and type(ours["scalar"]) is np.float64
@@ -189,7 +262,9 @@ def test_storages_by_themselves(zipped):
 def test_one_storage_of_two_types_is_refused_as_in_pytorch():
     ours = here(torch.arange(4.0))
     other = pellucid.engine.core.data.from_storage(ours._storage, pellucid.int32, 0, (4,), (1,))
-    with pytest.raises(RuntimeError, match="Cannot save multiple tensors or storages that view the same data as different types"):
+    with pytest.raises(
+        RuntimeError, match="Cannot save multiple tensors or storages that view the same data as different types"
+    ):
         pellucid.save([ours, other], io.BytesIO())
 
 
@@ -220,7 +295,9 @@ def test_the_pickle_has_pytorchs_opcodes(tmp_path):
     with zipfile.ZipFile(tmp_path / "model.pt") as first, zipfile.ZipFile(tmp_path / "ours.pt") as second:
         assert second.testzip() is None
         assert first.read("model/data.pkl") == second.read("ours/data.pkl")
-        assert [name.partition("/")[2] for name in first.namelist()] == [name.partition("/")[2] for name in second.namelist()]
+        assert [name.partition("/")[2] for name in first.namelist()] == [
+            name.partition("/")[2] for name in second.namelist()
+        ]
         assert second.read("ours/version") == b"3\n" and second.read("ours/byteorder") == b"little"
 
 
@@ -248,7 +325,10 @@ def test_sizes_of_more_than_32_bits(monkeypatch):
 
 def test_a_recompressed_archive_is_read(tmp_path):
     torch.save(torch.arange(100), tmp_path / "model.pt")
-    with zipfile.ZipFile(tmp_path / "model.pt") as source, zipfile.ZipFile(tmp_path / "small.pt", "w", zipfile.ZIP_DEFLATED) as target:
+    with (
+        zipfile.ZipFile(tmp_path / "model.pt") as source,
+        zipfile.ZipFile(tmp_path / "small.pt", "w", zipfile.ZIP_DEFLATED) as target,
+    ):
         for name in source.namelist():
             target.writestr(name, source.read(name))
     assert pellucid.load(tmp_path / "small.pt").tolist() == list(range(100))
@@ -266,7 +346,12 @@ def test_big_endian_files_are_swapped():
     for name in reader.names():
         if name.startswith("data"):
             raw = reader.read(name)
-            writer.add(name, struct.pack(f">{len(raw) // 4}f", *struct.unpack(f"<{len(raw) // 4}f", raw)) if name != "data.pkl" else raw)
+            writer.add(
+                name,
+                struct.pack(f">{len(raw) // 4}f", *struct.unpack(f"<{len(raw) // 4}f", raw))
+                if name != "data.pkl"
+                else raw,
+            )
     writer.close()
     swapped.seek(0)
     serialization.set_default_load_endianness(serialization.LoadEndianness.BIG)
@@ -362,7 +447,9 @@ def test_errors_of_paths_and_streams(tmp_path):
 
 def test_mmap_reads_what_is_used_and_writes_nothing(tmp_path):
     path = tmp_path / "model.pt"
-    torch.save({"w": torch.arange(1000.0), "b": torch.ones(3, dtype=torch.bfloat16), "v": torch.arange(1000.0)[5:]}, path)
+    torch.save(
+        {"w": torch.arange(1000.0), "b": torch.ones(3, dtype=torch.bfloat16), "v": torch.arange(1000.0)[5:]}, path
+    )
     before = path.read_bytes()
     ours = pellucid.load(path, mmap=True)
     base = ours["w"]._storage.buffer
@@ -447,7 +534,10 @@ def test_functions_have_pytorchs_names():
     pellucid.save([pellucid.nn.functional.relu, pellucid.nn.ReLU], stream)
     stream.seek(0)
     assert torch.load(stream, weights_only=False) == [torch.nn.functional.relu, torch.nn.ReLU]
-    assert here([torch.relu, torch.nn.functional.gelu], weights_only=False) == [pellucid.relu, pellucid.nn.functional.gelu]
+    assert here([torch.relu, torch.nn.functional.gelu], weights_only=False) == [
+        pellucid.relu,
+        pellucid.nn.functional.gelu,
+    ]
 
 
 def test_what_cannot_be_pickled_is_an_error_and_no_file(tmp_path):

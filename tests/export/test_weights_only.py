@@ -61,7 +61,12 @@ def no_safe_globals():
 @pytest.mark.parametrize("protocol", [2, 4])
 def test_a_refusal_names_the_class_the_place_and_the_ways_out(protocol):
     with pytest.raises(pickle.UnpicklingError) as caught:
-        pellucid.load(stream_of({"model": {"w": pellucid.ones(2)}, "args": {"deep": [argparse.Namespace(a=1)]}}, pickle_protocol=protocol))
+        pellucid.load(
+            stream_of(
+                {"model": {"w": pellucid.ones(2)}, "args": {"deep": [argparse.Namespace(a=1)]}},
+                pickle_protocol=protocol,
+            )
+        )
     text = str(caught.value)
     assert "Weights only load failed" in text and "['args']['deep']" in text
     assert "GLOBAL argparse.Namespace was not an allowed global by default" in text

@@ -273,7 +273,9 @@ def _numpy_reconstruct(reader: Reader, arguments: tuple[Any, ...]) -> Any:
 
 
 def set_array_state(reader: Reader, target: np.ndarray[Any, Any], state: Any) -> None:
-    """Shape, type and bytes of an array that `_reconstruct` made; the bytes must be exactly as many as the shape needs."""
+    """Shape, type and bytes of an array that `_reconstruct` made; the bytes must be exactly as many as the shape
+    needs.
+    """
     if not isinstance(state, tuple) or len(state) != 5:
         raise NotPermittedError("a numpy array has a malformed state")
     version, shape, kind, is_fortran, raw = state
@@ -346,7 +348,9 @@ _CALLS.update({name.replace("numpy._core", "numpy.core"): call for name, call in
 
 
 class Global:
-    """What a permitted name puts on the unpickler's stack: the name, the checked call, and the object that it stands for."""
+    """What a permitted name puts on the unpickler's stack: the name, the checked call, and the object that it stands
+    for.
+    """
 
     __slots__ = ("call", "name")
 

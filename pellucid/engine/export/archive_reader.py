@@ -158,7 +158,8 @@ class ArchiveReader:
             end = record.start + record.stored
         if sum(record.size - record.stored for record in records) > INFLATION_LIMIT:
             raise corrupt(
-                f"its compressed records would grow to over {INFLATION_LIMIT >> 20} MiB more than the file has, as in a zip "
+                f"its compressed records would grow to over {INFLATION_LIMIT >> 20} MiB more than the file has, "
+                "as in a zip "
                 "bomb; if you trust it, unpack it and zip it again without compression (zip -0)"
             )
 
@@ -168,7 +169,8 @@ class ArchiveReader:
             raise corrupt(f"its version record holds {text[:20]!r}, not a number")
         if not _FIRST_VERSION <= int(text) <= _LAST_VERSION:
             raise ArchiveError(
-                f"Attempted to read a PyTorch file with version {int(text)}, but the maximum supported version for reading is "
+                f"Attempted to read a PyTorch file with version {int(text)}, but the maximum supported version "
+                "for reading is "
                 f"{_LAST_VERSION} (and the minimum {_FIRST_VERSION}). Save it again with an older PyTorch."
             )
 
@@ -247,7 +249,9 @@ def _read_some(stream: Any, target: memoryview) -> int:
 
 
 def _checked_name(raw: bytes) -> str:
-    """An entry's name; one that would leave its folder if extracted marks a hostile archive, though nothing is extracted."""
+    """An entry's name; one that would leave its folder if extracted marks a hostile archive, though nothing is
+    extracted.
+    """
     try:
         name = raw.decode("utf-8")
     except UnicodeDecodeError:

@@ -48,7 +48,9 @@ class ArchiveWriter:
         self._position += len(data)
 
     def add(self, name: str, data: bytes | np.ndarray | None, size: int | None = None) -> None:
-        """Append the record `root/name`; `data` is bytes or a one-dimensional uint8 array, None for `size` zero bytes."""
+        """Append the record `root/name`; `data` is bytes or a one-dimensional uint8 array, None for `size` zero
+        bytes.
+        """
         view = memoryview(data) if data is not None else None
         length = size if view is None else view.nbytes
         assert length is not None
@@ -106,7 +108,9 @@ def _wide_sizes(size: int, offset: int) -> bytes:
 
 
 def _padding(position: int) -> bytes:
-    """The field 'FB' of Z's after which data starts at a multiple of the alignment; `position` is where the field starts."""
+    """The field 'FB' of Z's after which data starts at a multiple of the alignment; `position` is where the field
+    starts.
+    """
     count = -(position + 4) % ALIGNMENT
     return b"FB" + struct.pack("<H", count) + b"Z" * count
 

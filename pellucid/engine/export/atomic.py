@@ -25,7 +25,9 @@ def _host() -> str:
 
 
 def _temporary_path(target: str) -> str:
-    """A fresh hidden name beside `target`; it carries host and process so that leftovers can be told from live files."""
+    """A fresh hidden name beside `target`; it carries host and process so that leftovers can be told from live
+    files.
+    """
     folder, name = os.path.split(target)
     # Longest file name is 255 bytes nearly everywhere; the suffix takes 40 of them.
     short = name.encode()[:200].decode(errors="ignore")

@@ -57,7 +57,8 @@ def _accelerator_deserialize(storage: Any, location: str) -> Any:
         return None
     raise DeviceUnavailableError(
         f"Attempting to deserialize object on a {kind[0].upper()} device but torch.{kind[0]}.is_available() is False. "
-        "If you are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "
+        "If you are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') "
+        "to map your "
         "storages to the CPU."
     )
 
@@ -103,7 +104,9 @@ def validate_hpu_device(location: Any) -> int:
 
 
 class Placement:
-    """`map_location` as a function, and a count of the storages that came to the CPU because their device is not here."""
+    """`map_location` as a function, and a count of the storages that came to the CPU because their device is not
+    here.
+    """
 
     def __init__(self, map_location: Any) -> None:
         if isinstance(map_location, bytes):
@@ -142,7 +145,8 @@ class Placement:
         total = sum(self._fallbacks.values())
         where = ", ".join(f"{count} on {location!r}" for location, count in list(self._fallbacks.items())[:8])
         return (
-            f"{total} storage{'s' if total > 1 else ''} of the file came to the CPU, because the device it was saved on is not "
+            f"{total} storage{'s' if total > 1 else ''} of the file came to the CPU, because the device it was "
+            "saved on is not "
             f"available here: {where}. Pass map_location='cpu' to say that this is meant."
         )
 

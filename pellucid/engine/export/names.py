@@ -16,10 +16,19 @@ from pellucid.engine.core.meta import Size
 
 # Class names that PyTorch's files use for a storage, with the type of its elements.
 STORAGE_DTYPES: dict[str, str] = {
-    "DoubleStorage": "float64", "FloatStorage": "float32", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
-    "LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8", "ByteStorage": "uint8",
-    "BoolStorage": "bool", "ComplexDoubleStorage": "complex128", "ComplexFloatStorage": "complex64",
-}  # fmt: skip
+    "DoubleStorage": "float64",
+    "FloatStorage": "float32",
+    "HalfStorage": "float16",
+    "BFloat16Storage": "bfloat16",
+    "LongStorage": "int64",
+    "IntStorage": "int32",
+    "ShortStorage": "int16",
+    "CharStorage": "int8",
+    "ByteStorage": "uint8",
+    "BoolStorage": "bool",
+    "ComplexDoubleStorage": "complex128",
+    "ComplexFloatStorage": "complex64",
+}
 STORAGE_NAMES = {dtype_name: storage_name for storage_name, dtype_name in STORAGE_DTYPES.items()}
 
 # Where PyTorch keeps what Pellucid keeps elsewhere: (module, name) there -> (module, name) here.
@@ -39,10 +48,18 @@ _MOVED: dict[tuple[str, str], tuple[str, str]] = {
     ("torch._utils", "_rebuild_parameter_with_state"): ("pellucid.nn.parameter", "_rebuild_parameter_with_state"),
 }
 for _name in (
-    "rebuild_tensor", "rebuild_tensor_v2", "rebuild_tensor_v3", "rebuild_sparse_tensor", "rebuild_meta_tensor_no_storage",
-    "rebuild_qtensor", "rebuild_nested_tensor", "rebuild_wrapper_subclass", "rebuild_device_tensor_from_numpy",
-    "rebuild_device_tensor_from_cpu_tensor", "rebuild_xla_tensor",
-):  # fmt: skip
+    "rebuild_tensor",
+    "rebuild_tensor_v2",
+    "rebuild_tensor_v3",
+    "rebuild_sparse_tensor",
+    "rebuild_meta_tensor_no_storage",
+    "rebuild_qtensor",
+    "rebuild_nested_tensor",
+    "rebuild_wrapper_subclass",
+    "rebuild_device_tensor_from_numpy",
+    "rebuild_device_tensor_from_cpu_tensor",
+    "rebuild_xla_tensor",
+):
     _MOVED["torch._utils", f"_{_name}"] = ("pellucid.engine.export.tensors", _name)
 
 _NAMES_HERE = {here: there for there, here in reversed(_MOVED.items())}
@@ -148,7 +165,9 @@ def _module_here(module: str) -> str:
 
 
 def _imported(here: str, there: str, name: str) -> Any:
-    """The module `here`; a class of `torch.nn.modules.*` is also looked for in `pellucid.nn`, whatever file it stands in."""
+    """The module `here`; a class of `torch.nn.modules.*` is also looked for in `pellucid.nn`, whatever file it stands
+    in.
+    """
     try:
         return importlib.import_module(here)
     except ModuleNotFoundError:

@@ -6,6 +6,7 @@ wrong with them raises `pickle.UnpicklingError`.
 
 from __future__ import annotations
 
+import _compat_pickle
 import pickletools
 import struct
 from collections import Counter, OrderedDict
@@ -13,7 +14,6 @@ from collections.abc import Callable
 from pickle import UnpicklingError, decode_long
 from typing import Any, NoReturn
 
-import _compat_pickle
 import numpy as np
 
 from pellucid.engine.core.data import Classes
@@ -168,7 +168,8 @@ class RestrictedUnpickler:
             shown = full_name.removeprefix("builtins.")[:200]
             self._refuse(
                 f"Unsupported global: GLOBAL {shown} was not an allowed global by default. Please use "
-                f"`torch.serialization.add_safe_globals([{shown}])` or the `torch.serialization.safe_globals([{shown}])` "
+                f"`torch.serialization.add_safe_globals([{shown}])` or the "
+                f"`torch.serialization.safe_globals([{shown}])` "
                 "context manager to allowlist this global if you trust this class/function."
             )
         self._stack.append(found)
@@ -480,13 +481,16 @@ def read_pickle(content: bytes, **how: Any) -> Any:
 
 
 def safe_table(declared: list[Any]) -> SafeGlobals:
-    """What the user has declared safe, under the name in his program and, for our own classes, the name in PyTorch's files."""
+    """What the user has declared safe, under the name in his program and, for our own classes, the name in PyTorch's
+    files.
+    """
     table: SafeGlobals = {}
     for item in declared:
         if isinstance(item, tuple):
             if len(item) != 2:
                 raise ValueError(
-                    f"Expected tuple of length 2 (global, str of callable full path), but got tuple of length: {len(item)}"
+                    "Expected tuple of length 2 (global, str of callable full path), but got tuple of length: "
+                    f"{len(item)}"
                 )
             if type(item[1]) is not str:
                 raise TypeError(

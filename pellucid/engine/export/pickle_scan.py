@@ -65,7 +65,9 @@ class Inert:
 
 
 class PickleScanner(RestrictedUnpickler):
-    """Goes through a pickle with inert objects in place of all globals, and notes their names and all persistent ids."""
+    """Goes through a pickle with inert objects in place of all globals, and notes their names and all persistent
+    ids.
+    """
 
     def __init__(self, content: bytes, **how: Any) -> None:
         super().__init__(content, persistent_load=self._note, **how)

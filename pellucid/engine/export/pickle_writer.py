@@ -1,4 +1,6 @@
-"""Pickling for PyTorch's files: storages leave the stream for records of their own, and our classes get PyTorch's names."""
+"""Pickling for PyTorch's files: storages leave the stream for records of their own, and our classes get PyTorch's
+names.
+"""
 
 from __future__ import annotations
 
@@ -45,12 +47,22 @@ class StorageTable:
                 f"({self.dtypes[key]} and {kind}). Save a clone() of one of them."
             )
         self.dtypes.setdefault(key, kind)
-        return "storage", _storage_name(source, self._name_untyped), key, self._location_of(source), source.storage.nbytes // kind.itemsize
+        return (
+            "storage",
+            _storage_name(source, self._name_untyped),
+            key,
+            self._location_of(source),
+            source.storage.nbytes // kind.itemsize,
+        )
 
 
 def _storage_name(source: tensors.StoredBytes, name_untyped: bool) -> names.TorchName:
     if source.untyped:
-        return names.TorchName("torch.storage", "UntypedStorage") if name_untyped else names.TorchName("torch", "ByteStorage")
+        return (
+            names.TorchName("torch.storage", "UntypedStorage")
+            if name_untyped
+            else names.TorchName("torch", "ByteStorage")
+        )
     return names.TorchName("torch", names.STORAGE_NAMES[source.dtype.name])
 
 

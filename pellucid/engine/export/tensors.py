@@ -33,7 +33,9 @@ UNTYPED_DTYPES = frozenset(
 
 
 class StoredBytes:
-    """A storage on its way into or out of a file, with the type of its elements (uint8 where untyped) and its device."""
+    """A storage on its way into or out of a file, with the type of its elements (uint8 where untyped) and its
+    device.
+    """
 
     __slots__ = ("_dtype", "storage", "untyped", "where")
 

@@ -124,7 +124,8 @@ class StorageLoader:
         record = self._archive.record(f"data/{key}")
         if record.size != nbytes:
             raise ArchiveError(
-                f"the pickle says that storage {key!r:.40} has {nbytes} bytes, and its record has {record.size}: the file is damaged"
+                f"the pickle says that storage {key!r:.40} has {nbytes} bytes, and its record has {record.size}: "
+                "the file is damaged"
             )
         source = StoredBytes(tensors.storage_over(self._bytes(f"data/{key}", kind)), kind.dtype, untyped=untyped)
         return self._loading.restore(source, location)

@@ -1,4 +1,6 @@
-"""From a pickle's bytes to objects: with our restricted unpickler, or with a pickle module for files that are trusted."""
+"""From a pickle's bytes to objects: with our restricted unpickler, or with a pickle module for files that are
+trusted.
+"""
 
 from __future__ import annotations
 

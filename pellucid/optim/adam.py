@@ -148,8 +148,11 @@ class Adam(RuleOptimizer):
             return
         # One subtraction for update and decay: 1 - lr * decay alone rounds to 1 in float32 once lr * decay < 3e-8.
         update = exp_avg / denominator
-        before = param.clone() if settings["differentiable"] else param
-        add_scaled_(update, before, settings["weight_decay"] * bias_correction1)
+        decay = settings["weight_decay"] * bias_correction1
+        if settings["differentiable"]:
+            update = update + param.clone() * decay
+        else:
+            add_scaled_(update, param, decay)
         add_scaled_(param, update, -step_size)
 
 

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import pellucid
 from pellucid import Tensor
 from pellucid.optim import _loading
+from pellucid.utils.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_pre_hook", "register_optimizer_step_post_hook"]
 
@@ -40,16 +41,16 @@ class _RequiredParameter:
 required = _RequiredParameter()
 
 
-def _register(hooks: Hooks, hook: Callable[..., Any], prepend: bool = False) -> Any:
+def _register(hooks: Hooks, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
     """Adds a hook to a table and returns the handle whose `remove()` takes it out."""
-    handle = pellucid.utils.hooks.RemovableHandle(hooks)
+    handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     if prepend:
         hooks.move_to_end(handle.id, last=False)
     return handle
 
 
-def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> Any:
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls `hook(optimizer, args, kwargs)` before every step of every optimizer; it may return new `(args, kwargs)`.
 
     >>> import pellucid as torch
@@ -62,7 +63,7 @@ def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> Any:
     return _register(_global_optimizer_pre_hooks, hook)
 
 
-def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> Any:
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls `hook(optimizer, args, kwargs)` after every step of every optimizer.
 
     >>> import pellucid as torch
@@ -249,7 +250,7 @@ class Optimizer:
                 indices.append(index)
         return grouped
 
-    def register_step_pre_hook(self, hook: Callable[..., Any]) -> Any:
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls `hook(optimizer, args, kwargs)` before each step; it may return new `(args, kwargs)`.
 
         >>> import pellucid as torch
@@ -260,7 +261,7 @@ class Optimizer:
         """
         return _register(self._optimizer_step_pre_hooks, hook)
 
-    def register_step_post_hook(self, hook: Callable[..., Any]) -> Any:
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls `hook(optimizer, args, kwargs)` after each step.
 
         >>> import pellucid as torch
@@ -271,7 +272,7 @@ class Optimizer:
         """
         return _register(self._optimizer_step_post_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Any:
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls `hook(optimizer)` before `state_dict` collects anything.
 
         >>> import pellucid as torch
@@ -282,7 +283,7 @@ class Optimizer:
         """
         return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
-    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Any:
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls `hook(optimizer, state_dict)` on the finished dictionary; what it returns replaces it, unless None.
 
         >>> import pellucid as torch
@@ -293,7 +294,7 @@ class Optimizer:
         """
         return _register(self._optimizer_state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Any:
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls `hook(optimizer, state_dict)` before loading; what it returns is loaded instead, unless None.
 
         >>> import pellucid as torch
@@ -304,7 +305,7 @@ class Optimizer:
         """
         return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
-    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Any:
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls `hook(optimizer)` after loading.
 
         >>> import pellucid as torch

@@ -19,7 +19,7 @@ def array(tensor: Any) -> np.ndarray:
     """A tensor of either framework as a float64 or complex128 array."""
     if tensor.dtype in (torch.bfloat16, pellucid.bfloat16, torch.float16, pellucid.float16):
         tensor = tensor.float()
-    return np.asarray(tensor.detach().resolve_conj().numpy())
+    return np.asarray(tensor.detach().numpy())
 
 
 def make(framework: Any, values: np.ndarray, dtype: str | None = None) -> Any:

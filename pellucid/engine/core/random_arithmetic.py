@@ -90,7 +90,7 @@ def fused_float64(a: np.ndarray, b: float, c: float) -> np.ndarray:
     """a * b + c rounded once to float64, for an array and two numbers."""
     if b == 1.0:
         return a + c
-    if c == 0.0:
+    if c == 0.0 and (b == 0.0 or abs(b) > 2.0**-900):
         return a * b + 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         result = _fused_by_error_terms(a, b, c)

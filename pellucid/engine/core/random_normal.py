@@ -174,7 +174,7 @@ def _scale(values: np.ndarray, std: float, mean: float) -> np.ndarray:
         return fused_float64(values, std, mean)
     factor, shift = np.float32(std), np.float32(mean)
     if factor != 1.0:
-        if shift != 0.0:
+        if shift != 0.0 or abs(factor) < 1e-20:  # a product that underflows keeps its sign in a fused sum
             return fused_float32(values, factor, shift)
         values *= factor
     values += shift

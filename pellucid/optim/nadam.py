@@ -34,7 +34,7 @@ class NAdam(RuleOptimizer):
     >>> weight.sum().backward()
     >>> torch.optim.NAdam([weight], lr=0.25).step()
     >>> round(weight.item(), 4)
-    0.7016
+    0.7359
     """
 
     _late_settings = {

@@ -173,8 +173,8 @@ class OneCycleLR(LRScheduler):
     >>> import pellucid as torch
     >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0, momentum=0.9)
     >>> scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=10)
-    >>> scheduler.get_last_lr()
-    [0.04]
+    >>> round(scheduler.get_last_lr()[0], 6)
+    0.04
     """
 
     def __init__(

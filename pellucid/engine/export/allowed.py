@@ -250,7 +250,8 @@ def set_dtype_state(target: np.dtype[Any], state: Any) -> None:
     if not plain or state[1] not in ("<", ">", "=", "|"):
         raise NotPermittedError("a numpy.dtype has fields or metadata, which only weights_only=False reads")
     sizes = (target.itemsize, target.alignment) if target.kind in "SU" else (-1, -1)
-    target.__setstate__((3, state[1], None, None, None, *sizes, 0))
+    restore: Any = target.__setstate__  # type: ignore[attr-defined]
+    restore((3, state[1], None, None, None, *sizes, 0))
 
 
 def _numpy_scalar(reader: Reader, arguments: tuple[Any, ...]) -> Any:
@@ -292,7 +293,8 @@ def set_array_state(reader: Reader, target: np.ndarray[Any, Any], state: Any) ->
             f"a numpy array of shape {shape} and type {kind} needs {count * kind.itemsize} bytes, not {len(raw)}"
         )
     reader.charge(len(raw))
-    target.__setstate__((1, shape, kind, bool(is_fortran), raw))
+    restore: Any = target.__setstate__
+    restore((1, shape, kind, bool(is_fortran), raw))
 
 
 def _numpy_frombuffer(reader: Reader, arguments: tuple[Any, ...]) -> Any:

@@ -207,8 +207,8 @@ class ArchiveReader:
             array = self._inflate(record)
         else:
             array = np.empty(record.size, np.uint8)
-            self._read_into(record, memoryview(array))
-        if self._has_checksums and zlib.crc32(array) != record.crc:
+            self._read_into(record, array.data)
+        if self._has_checksums and zlib.crc32(array.data) != record.crc:
             raise corrupt(f"record {record.name!r} has a wrong CRC-32: its bytes have changed since they were written")
         return array
 

@@ -44,14 +44,17 @@ class ArchiveWriter:
         self._records: list[_Written] = []
 
     def _put(self, data: bytes | memoryview) -> None:
-        self._write(data)
+        written = self._write(data)
         self._position += len(data)
+        while isinstance(written, int) and written < len(data):  # An unbuffered file may take a part only.
+            data = data[written:]
+            written = self._write(data)
 
     def add(self, name: str, data: bytes | np.ndarray | None, size: int | None = None) -> None:
         """Append the record `root/name`; `data` is bytes or a one-dimensional uint8 array, None for `size` zero
         bytes.
         """
-        view = memoryview(data) if data is not None else None
+        view = None if data is None else memoryview(data)  # type: ignore[arg-type]
         length = size if view is None else view.nbytes
         assert length is not None
         offset = self._position

@@ -63,7 +63,7 @@ def write_legacy(content: bytes, table: StorageTable, stream: Any, protocol: int
         storage = table.storages[key]
         count = storage.nbytes // table.dtypes[key].itemsize
         stream.write(count.to_bytes(8, "little"))
-        stream.write(memoryview(storage.buffer))
+        stream.write(storage.buffer.data)
 
 
 # -- reading --------------------------------------------------------------------------------------------------------

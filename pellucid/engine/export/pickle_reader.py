@@ -23,6 +23,7 @@ from pellucid.engine.export import allowed, names, tensors
 _FREE_BYTES = 64 << 20
 _BYTES_PER_BYTE = 32
 _CONTAINER_BYTES = 64
+_NAMES = {ord(opcode.code): opcode.name for opcode in pickletools.opcodes}
 _DEEPEST = 100_000  # open marks; Python's own pickler fails long before
 _SHOWN_DEPTH = 100
 _PROTOCOL = 5
@@ -332,6 +333,12 @@ class RestrictedUnpickler:
         self._marks.append(self._stack)
         self._stack = []
 
+    def pop_to_mark(self) -> None:
+        self._items()
+
+    def frame(self) -> None:
+        self._read(8)  # How much to read ahead; everything is in memory.
+
     def pop(self) -> None:
         if self._stack:
             self._stack.pop()
@@ -381,8 +388,8 @@ class RestrictedUnpickler:
 
 def opcode_name(code: int) -> str:
     """The name of an opcode, or its number where there is none."""
-    found = pickletools.code2op.get(chr(code))
-    return found.name if found is not None else f"0x{code:02x}"
+    found = _NAMES.get(code)
+    return found if found is not None else f"0x{code:02x}"
 
 
 def current_name(module: str, name: str) -> tuple[str, str]:
@@ -412,11 +419,11 @@ def _dup(reader: RestrictedUnpickler) -> None:
 # One row per opcode; what is absent (INST, OBJ, the extension registry, out-of-band buffers) is not read.
 _HANDLERS: dict[bytes, Callable[[RestrictedUnpickler], None]] = {
     b"\x80": _R.protocol,
-    b"\x95": lambda reader: reader._read(8) and None,
+    b"\x95": _R.frame,
     b".": _R.stop,
     b"(": _R.mark,
     b"0": _R.pop,
-    b"1": lambda reader: reader._items() and None,
+    b"1": _R.pop_to_mark,
     b"2": _dup,
     b"N": lambda reader: reader._stack.append(None),
     b"\x88": lambda reader: reader._stack.append(True),

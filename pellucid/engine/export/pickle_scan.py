@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickletools
 from pickle import UnpicklingError
-from typing import Any
+from typing import IO, Any, cast
 
 from pellucid.engine.export import names
 from pellucid.engine.export.pickle_reader import RestrictedUnpickler, current_name
@@ -41,7 +41,7 @@ def next_pickle(stream: Any, bounded: BoundedStream) -> bytes:
     if not bounded.remaining():
         raise EOFError("Ran out of input: the file is empty or ends where a pickle should start")
     try:
-        for _ in pickletools.genops(bounded):
+        for _ in pickletools.genops(cast(IO[bytes], bounded)):
             pass
     except Exception as error:
         raise UnpicklingError(

@@ -66,10 +66,24 @@ def _storage_name(source: tensors.StoredBytes, name_untyped: bool) -> names.Torc
     return names.TorchName("torch", names.STORAGE_NAMES[source.dtype.name])
 
 
-class ArchivePickler(pickle._Pickler):  # type: ignore[name-defined] # the pure-Python one: only it lets globals be renamed
+# The pure-Python pickler: only it lets globals be renamed. Its methods are documented nowhere and typed nowhere.
+_PythonPickler: Any = pickle._Pickler
+
+
+def _taken_apart(obj: Any) -> Any:
+    """The reduction of a tensor whose class does not say otherwise; NotImplemented for all else."""
+    kind = type(obj)
+    if kind in _PLAIN or not tensors.is_tensor(obj):
+        return NotImplemented
+    if kind.__reduce_ex__ is Classes.tensor.__reduce_ex__ and kind.__reduce__ is Classes.tensor.__reduce__:
+        return tensors.reduce_tensor(obj)
+    return NotImplemented
+
+
+class ArchivePickler(_PythonPickler):
     """Writes PyTorch's global names and hands every storage to `refer`."""
 
-    dispatch = dict(pickle._Pickler.dispatch)  # type: ignore[attr-defined]
+    dispatch = dict(_PythonPickler.dispatch)
 
     def __init__(self, stream: Any, protocol: int, refer: PersistentId) -> None:
         super().__init__(stream, protocol)
@@ -80,13 +94,7 @@ class ArchivePickler(pickle._Pickler):  # type: ignore[name-defined] # the pure-
         return self._refer(obj)
 
     def reducer_override(self, obj: Any) -> Any:
-        """Tensors whose class does not say otherwise are taken apart by us."""
-        kind = type(obj)
-        if kind in _PLAIN or not tensors.is_tensor(obj):
-            return NotImplemented
-        if kind.__reduce_ex__ is Classes.tensor.__reduce_ex__ and kind.__reduce__ is Classes.tensor.__reduce__:
-            return tensors.reduce_tensor(obj)
-        return NotImplemented
+        return _taken_apart(obj)
 
     def save_global(self, obj: Any, name: str | None = None) -> None:
         """A class or function under PyTorch's name where it is ours, and under its own otherwise."""
@@ -141,8 +149,15 @@ def dump(obj: Any, protocol: int, pickle_module: Any, refer: PersistentId) -> by
 def _foreign_pickler(pickle_module: Any, refer: PersistentId) -> type[Any]:
     """A pickler of another module (dill, cloudpickle); it writes our own names, which only Pellucid reads."""
 
-    class ForeignPickler(pickle_module.Pickler):  # type: ignore[misc]
+    base: Any = pickle_module.Pickler
+    inherited = getattr(base, "reducer_override", None)
+
+    class ForeignPickler(base):
         def persistent_id(self, obj: Any) -> Any:
             return refer(obj)
+
+        def reducer_override(self, obj: Any) -> Any:
+            reduced = _taken_apart(obj)
+            return inherited(self, obj) if reduced is NotImplemented and inherited is not None else reduced
 
     return ForeignPickler

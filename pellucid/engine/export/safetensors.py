@@ -114,7 +114,7 @@ def write(named: Mapping[str, Any], metadata: Mapping[str, str] | None, stream: 
     stream.write(_header_bytes(named, order, metadata))
     for name in order:
         array = tensors.contiguous_bytes(named[name])
-        stream.write(memoryview(_little_endian(array, tensors.dtype_of(named[name]))))
+        stream.write(_little_endian(array, tensors.dtype_of(named[name])).data)
 
 
 def code_of(name: str, tensor: Any) -> str:
@@ -288,7 +288,7 @@ class SafetensorsReader:
         entry = self.entry(name)
         buffer = np.empty(entry.end - entry.start, np.uint8)
         self._stream.seek(self.header.data_start + entry.start)
-        if self._stream.readinto(memoryview(buffer)) != len(buffer):  # type: ignore[attr-defined]
+        if self._stream.readinto(buffer.data) != len(buffer):  # type: ignore[attr-defined]
             raise SafetensorError(f"tensor {name!r:.80} ends early: the file became shorter while it was open")
         return tensors.tensor_from(_little_endian(buffer, entry.dtype), entry.dtype, entry.shape)
 

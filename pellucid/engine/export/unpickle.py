@@ -39,7 +39,9 @@ def unpickle(content: bytes, how: HowToUnpickle, persistent_load: Callable[[Any]
 def _trusting(pickle_module: Any, persistent_load: Callable[[Any], Any]) -> type[Any]:
     """An unpickler that runs whatever the file says, with PyTorch's names looked up in Pellucid."""
 
-    class TorchUnpickler(pickle_module.Unpickler):  # type: ignore[misc]
+    base: Any = pickle_module.Unpickler
+
+    class TorchUnpickler(base):
         def persistent_load(self, identity: Any) -> Any:
             return persistent_load(identity)
 

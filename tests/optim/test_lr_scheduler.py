@@ -471,6 +471,21 @@ class TestOrderOfCalls:
             optimizer.step()
             scheduler.step()
 
+    def test_a_wrapper_that_is_an_optimizer_in_name_only(self):
+        class Wrapper(pellucid.optim.Optimizer):
+            def __init__(self, inner):
+                self.inner, self.param_groups, self.defaults = inner, inner.param_groups, inner.defaults
+
+            def step(self, closure=None):
+                return self.inner.step(closure)
+
+        optimizer = Wrapper(optimizer_for(pellucid))
+        scheduler = pellucid.optim.lr_scheduler.StepLR(optimizer, 3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            optimizer.step()
+            scheduler.step()
+
     def test_a_chain_that_begins_a_sequence(self):
         optimizer = optimizer_for(pellucid)
         with warnings.catch_warnings():

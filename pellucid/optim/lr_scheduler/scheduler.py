@@ -183,8 +183,10 @@ class LRScheduler:
 
     def _warn_if_optimizer_waits(self) -> None:
         """Warns when no step was attempted since the scheduler was made; a step skipped by a scaler is an attempt."""
-        # A step replaced on the instance may never reach the counter, so nothing is known then.
-        if self._attempts_before != self.optimizer._step_attempts or "step" in vars(self.optimizer):
+        # A step replaced on the instance, or that of a wrapper which never called Optimizer.__init__, may not reach the
+        # counter, so nothing is known then.
+        is_counted = "step" not in vars(self.optimizer) and getattr(type(self.optimizer).step, "hooked", False)
+        if not is_counted or self._attempts_before != self.optimizer._step_attempts:
             return
         warnings.warn(
             "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them in the opposite order: "

@@ -1,4 +1,4 @@
-"""Neural networks: `Module` and the layers made of it, `Parameter`, `functional`, `init` and `utils`, under PyTorch's names."""
+"""Neural networks: `Module` and the layers made of it, `Parameter`, `functional`, `init`, `utils`: PyTorch's names."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from pellucid.nn.modules import __all__ as _layers
 from pellucid.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = [
-    *_layers, "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "factory_kwargs", "functional", "init",
-    "modules", "parameter", "utils",
+    *_layers, "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "factory_kwargs", "functional",
+    "init", "modules", "parameter", "utils",
 ]  # fmt: skip
 
 # Parts that most programs do not need; they load when they are first asked for.
 _LATE = {
-    "attention": "attention", "parallel": "parallel", "DataParallel": "parallel", "grad": "grad", "common_types": "common_types",
-    "qat": "qat", "quantized": "quantized", "quantizable": "quantizable", "intrinsic": "intrinsic",
+    "attention": "attention", "parallel": "parallel", "DataParallel": "parallel", "grad": "grad",
+    "common_types": "common_types", "qat": "qat", "quantized": "quantized", "quantizable": "quantizable",
+    "intrinsic": "intrinsic",
 }  # fmt: skip
 
 
@@ -36,7 +37,7 @@ def __getattr__(name: str) -> Any:
 
 
 def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
-    """The device, dtype and memory_format out of a layer's keyword arguments; TypeError for any other, or one given twice.
+    """The device, dtype and memory_format out of a layer's keyword arguments; TypeError for others, or one given twice.
 
     >>> import pellucid as torch
     >>> torch.nn.factory_kwargs({"dtype": torch.float64})

@@ -24,9 +24,7 @@ def get_enum(reduction: str) -> int:
     if reduction not in numbers:
         raise ValueError(f"{reduction} is not a valid value for reduction; it is 'none', 'mean' or 'sum'")
     if reduction == "elementwise_mean":
-        warnings.warn(
-            "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=2
-        )
+        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=2)
     return numbers[reduction]
 
 

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",
-    "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_", "sparse", "sparse_",
-    "trunc_normal_", "uniform", "uniform_", "xavier_normal", "xavier_normal_", "xavier_uniform", "xavier_uniform_", "zeros_",
+    "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_", "sparse",
+    "sparse_", "trunc_normal_", "uniform", "uniform_", "xavier_normal", "xavier_normal_", "xavier_uniform",
+    "xavier_uniform_", "zeros_",
 ]  # fmt: skip
 
 _Fan = Literal["fan_in", "fan_out"]
@@ -72,9 +73,15 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
 
 
 def trunc_normal_(
-    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Generator | None = None
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
 ) -> Tensor:
-    """Fill with draws from the normal distribution restricted to [a, b], by rejection; `a` and `b` are values, not multiples of std.
+    """Fill with draws from the normal distribution restricted to [a, b], by rejection; `a` and `b` are values, not
+    multiples of std.
 
     >>> import pellucid as torch
     >>> weight = torch.nn.init.trunc_normal_(torch.empty(100), std=0.02, a=-0.04, b=0.04)
@@ -85,7 +92,8 @@ def trunc_normal_(
         return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
+            "incorrect.",
             stacklevel=2,
         )
     kept = _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std)
@@ -110,7 +118,9 @@ def _redraw_outside(tensor: Tensor, mean: float, std: float, a: float, b: float,
 
 
 def _reject_uniform(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None) -> Tensor:
-    """Uniform candidates on [a, b], each accepted with its density over the largest density: for a tail of the normal."""
+    """Uniform candidates on [a, b], each accepted with its density over the largest density: for a tail of the
+    normal.
+    """
     log_peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
 
     def rejected(candidates: Tensor) -> Tensor:
@@ -210,7 +220,11 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
 
 
 def kaiming_uniform_(
-    tensor: Tensor, a: float = 0, mode: _Fan = "fan_in", nonlinearity: str = "leaky_relu", generator: Generator | None = None
+    tensor: Tensor,
+    a: float = 0,
+    mode: _Fan = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
 ) -> Tensor:
     """Uniform on ±gain·√(3 / fan); `a` is leaky_relu's slope. He et al., ICCV 2015, equation 14.
 
@@ -228,7 +242,11 @@ def kaiming_uniform_(
 
 
 def kaiming_normal_(
-    tensor: Tensor, a: float = 0, mode: _Fan = "fan_in", nonlinearity: str = "leaky_relu", generator: Generator | None = None
+    tensor: Tensor,
+    a: float = 0,
+    mode: _Fan = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
 ) -> Tensor:
     """Normal with standard deviation gain / √fan; `a` is leaky_relu's slope. He et al., ICCV 2015, equation 14."""
     if 0 in tensor.shape:

@@ -1,4 +1,5 @@
-"""Tensors that a module owns: `Parameter` is trained, `Buffer` is carried along, the uninitialised ones wait for a shape.
+"""Tensors that a module owns: `Parameter` is trained, `Buffer` is carried along, the uninitialised ones wait for a
+shape.
 
 What a module does with them is in `modules/module.py`; lazy layers are in `modules/lazy.py`.
 """
@@ -11,7 +12,14 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 
-__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy"]
+__all__ = [
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "UninitializedTensorMixin",
+    "is_lazy",
+]
 
 
 def _as(cls: type[Any], data: Tensor, requires_grad: bool) -> Any:
@@ -48,8 +56,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         tensor = data.detach().requires_grad_(requires_grad)
         if type(tensor) is not type(data):
             raise RuntimeError(
-                f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an "
-                f"instance of the same type, but it returned {type(tensor).__name__}. Override detach() to keep the type."
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns "
+                f"an "
+                f"instance of the same type, but it returned {type(tensor).__name__}. Override detach() to keep the "
+                f"type."
             )
         tensor._is_param = True
         return tensor
@@ -77,7 +87,9 @@ def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -
     return Parameter(data, requires_grad)
 
 
-def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: Any, state: dict[str, Any]) -> Parameter:
+def _rebuild_parameter_with_state(
+    data: Tensor, requires_grad: bool, backward_hooks: Any, state: dict[str, Any]
+) -> Parameter:
     """A parameter read back from a pickle together with the attributes that the program had put on it."""
     parameter = Parameter(data, requires_grad)
     parameter.__dict__.update(state)
@@ -88,11 +100,11 @@ class UninitializedTensorMixin:
     """A tensor whose shape is not known yet: it can be moved and cast, and nothing else, until `materialize`."""
 
     cls_to_become: type[Tensor] = Tensor
-    _allowed = frozenset(
-        ("__hash__", "__get__", "__set__", "__delete__", "size", "copy_", "is_complex", "is_floating_point", "half", "float",
-         "double", "bfloat16", "char", "short", "int", "long", "cuda", "cpu", "to", "type", "get_device",
-         "_has_compatible_shallow_copy_type", "requires_grad_", "detach")
-    )  # fmt: skip
+    _allowed = frozenset({
+        "__hash__", "__get__", "__set__", "__delete__", "size", "copy_", "is_complex", "is_floating_point", "half",
+        "float", "double", "bfloat16", "char", "short", "int", "long", "cuda", "cpu", "to", "type", "get_device",
+        "_has_compatible_shallow_copy_type", "requires_grad_", "detach",
+    })  # fmt: skip
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Become an ordinary parameter or buffer of `shape`; the values are arbitrary until they are initialised."""
@@ -103,14 +115,16 @@ class UninitializedTensorMixin:
     @property
     def shape(self) -> Any:
         raise RuntimeError(
-            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` "
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` "
             "when trying to load an uninitialized parameter into an initialized one. Call `forward` to initialize the "
             "parameters before accessing their attributes."
         )
 
     def share_memory_(self) -> Any:
         raise RuntimeError(
-            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters before "
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
+            "before "
             "calling `module.share_memory()`."
         )
 
@@ -121,12 +135,16 @@ class UninitializedTensorMixin:
         return type(self), (self.requires_grad, self.data.device, self.data.dtype)
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+    def __torch_function__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         if getattr(func, "__name__", "") in cls._allowed or type(func).__name__ == "method-wrapper":
             return super().__torch_function__(func, types, args, kwargs or {})
         raise ValueError(
-            f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a `LazyModule` or "
-            f"explicitly manipulating `torch.nn.parameter.{cls.__name__}` objects. When using LazyModules Call `forward` with "
+            f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a "
+            f"`LazyModule` or "
+            f"explicitly manipulating `torch.nn.parameter.{cls.__name__}` objects. When using LazyModules Call "
+            f"`forward` with "
             "a dummy batch to initialize the parameters before calling torch functions"
         )
 

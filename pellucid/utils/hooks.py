@@ -65,7 +65,8 @@ def warn_if_has_hooks(tensor: Tensor) -> None:
     for hook in (tensor._backward_hooks or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
             warnings.warn(
-                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the function "
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the "
+                f"function "
                 "with @torch.utils.hooks.unserializable_hook to suppress this warning",
                 stacklevel=2,
             )
@@ -91,7 +92,9 @@ class BackwardHookFunction(Function):
 class BackwardHook:
     """The backward hooks of one call of a module: `setup_input_hook` before its forward, `setup_output_hook` after."""
 
-    def __init__(self, module: Any, user_hooks: Sequence[Callable[..., Any]], user_pre_hooks: Sequence[Callable[..., Any]]) -> None:
+    def __init__(
+        self, module: Any, user_hooks: Sequence[Callable[..., Any]], user_pre_hooks: Sequence[Callable[..., Any]]
+    ) -> None:
         self.module = module
         self.user_hooks = user_hooks
         self.user_pre_hooks = user_pre_hooks
@@ -107,13 +110,17 @@ class BackwardHook:
         return args
 
     def setup_output_hook(self, args: Any) -> Any:
-        """`args`, a tensor or a tuple, behind a boundary that runs the pre-hooks and keeps the gradients of the outputs."""
+        """`args`, a tensor or a tuple, behind a boundary that runs the pre-hooks and keeps the gradients of the
+        outputs.
+        """
         outputs = args if isinstance(args, tuple) else (args,)
         self.n_outputs = len(outputs)
         outputs, self.output_tensors_index = self._behind_boundary(self._on_output_grads, False, outputs)
         return outputs if isinstance(args, tuple) else outputs[0]
 
-    def _behind_boundary(self, on_backward: Callable[..., Any], fill_zeros: bool, args: Any) -> tuple[Any, list[int] | None]:
+    def _behind_boundary(
+        self, on_backward: Callable[..., Any], fill_zeros: bool, args: Any
+    ) -> tuple[Any, list[int] | None]:
         index = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
         if not (pellucid.is_grad_enabled() and any(args[i].requires_grad for i in index)):
             return args, None
@@ -145,7 +152,8 @@ class BackwardHook:
     def _run_without_input_grads(self, grad_outputs: tuple[Any, ...]) -> None:
         """No input requires grad, so there is no input boundary: the hooks run here, with None for every grad_input."""
         warnings.warn(
-            "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require "
+            "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
+            "require "
             "gradients. See the documentation of Module.register_full_backward_hook for more details.",
             stacklevel=5,
         )
@@ -153,7 +161,8 @@ class BackwardHook:
             replaced = hook(self.module, (None,) * self.n_inputs, grad_outputs)
             if replaced is not None and not (isinstance(replaced, tuple) and all(each is None for each in replaced)):
                 raise RuntimeError(
-                    "Backward hook for Modules where no input requires gradient should always return None or None for all "
+                    "Backward hook for Modules where no input requires gradient should always return None or None for "
+                    "all "
                     "gradients."
                 )
         self.grad_outputs = None
@@ -171,7 +180,8 @@ class BackwardHook:
             replaced = replaced if isinstance(replaced, tuple) else (replaced,)
             if len(replaced) != len(current):
                 raise RuntimeError(
-                    f"Backward hook returned an invalid number of grad_input, got {len(replaced)}, but expected {len(current)}"
+                    f"Backward hook returned an invalid number of grad_input, got {len(replaced)}, but expected "
+                    f"{len(current)}"
                 )
             current = replaced
         self.grad_outputs = None

@@ -1,4 +1,6 @@
-"""Multi-head attention and the transformer layers: both paths, every kind of mask, and rows that may look at nothing."""
+"""Multi-head attention and the transformer layers: both paths, every kind of mask, and rows that may look at
+nothing.
+"""
 
 import math
 
@@ -104,12 +106,32 @@ def test_both_paths_agree():
 @pytest.mark.parametrize(
     "call, kind, text",
     [
-        (lambda f, m: m(f.ones(1, 8), f.ones(1, 1, 8), f.ones(1, 8)), AssertionError, "expected `key` and `value` to be 2-D"),
+        (
+            lambda f, m: m(f.ones(1, 8), f.ones(1, 1, 8), f.ones(1, 8)),
+            AssertionError,
+            "expected `key` and `value` to be 2-D",
+        ),
         (lambda f, m: m(*[f.ones(1, 1, 6)] * 3), AssertionError, "was expecting embedding dimension of 8, but got 6"),
-        (lambda f, m: m(*[f.ones(2, 1, 8)] * 3, attn_mask=f.ones(3, 3)), RuntimeError, "The shape of the 2D attn_mask is"),
-        (lambda f, m: m(*[f.ones(2, 1, 8)] * 3, is_causal=True), RuntimeError, "Need attn_mask if specifying the is_causal hint"),
-        (lambda f, m: m(*[f.ones(2, 1, 8)] * 3, attn_mask=f.ones(2, 2, dtype=f.int64)), AssertionError, "only bool and floating"),
-        (lambda f, m: m(*[f.ones(2, 1, 8)] * 3, key_padding_mask=f.ones(1, 5)), AssertionError, "Expected key_padded_mask.shape"),
+        (
+            lambda f, m: m(*[f.ones(2, 1, 8)] * 3, attn_mask=f.ones(3, 3)),
+            RuntimeError,
+            "The shape of the 2D attn_mask is",
+        ),
+        (
+            lambda f, m: m(*[f.ones(2, 1, 8)] * 3, is_causal=True),
+            RuntimeError,
+            "Need attn_mask if specifying the is_causal hint",
+        ),
+        (
+            lambda f, m: m(*[f.ones(2, 1, 8)] * 3, attn_mask=f.ones(2, 2, dtype=f.int64)),
+            AssertionError,
+            "only bool and floating",
+        ),
+        (
+            lambda f, m: m(*[f.ones(2, 1, 8)] * 3, key_padding_mask=f.ones(1, 5)),
+            AssertionError,
+            "Expected key_padded_mask.shape",
+        ),
         (lambda f, m: f.nn.MultiheadAttention(8, 3), AssertionError, "embed_dim must be divisible by num_heads"),
         (lambda f, m: f.nn.MultiheadAttention(0, 1), ValueError, "must be greater than 0"),
     ],
@@ -134,7 +156,9 @@ def test_merge_masks():
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("settings", [{}, {"norm_first": True}, {"batch_first": True, "activation": "gelu"}, {"bias": False}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"norm_first": True}, {"batch_first": True, "activation": "gelu"}, {"bias": False}], ids=str
+)
 @pytest.mark.parametrize("training", [True, False])
 def test_transformer(settings, training):
     def build(framework):

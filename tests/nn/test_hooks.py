@@ -1,4 +1,6 @@
-"""Hooks of forward and backward: their order, what they may replace, and that errors do not stop those that always run."""
+"""Hooks of forward and backward: their order, what they may replace, and that errors do not stop those that always
+run.
+"""
 
 import warnings
 
@@ -97,7 +99,9 @@ def test_backward_hook_on_a_module_whose_inputs_need_no_gradient():
 def test_backward_hooks_return_as_many_gradients_as_there_are():
     layer = pellucid.nn.Linear(1, 1)
     layer.register_full_backward_hook(lambda module, gi, go: (gi[0], gi[0]))
-    with pytest.raises(RuntimeError, match="Backward hook returned an invalid number of grad_input, got 2, but expected 1"):
+    with pytest.raises(
+        RuntimeError, match="Backward hook returned an invalid number of grad_input, got 2, but expected 1"
+    ):
         layer(pellucid.ones(1, 1, requires_grad=True)).sum().backward()
     layer = pellucid.nn.Linear(1, 1)
     layer.register_full_backward_pre_hook(lambda module, go: (go[0], go[0]))
@@ -128,7 +132,9 @@ def test_regular_backward_hooks_see_the_last_operator():
     for framework in FRAMEWORKS:
         seen = []
         layer = framework.nn.Tanh()
-        layer.register_backward_hook(lambda module, gi, go, seen=seen: seen.append((type(module).__name__, float(go[0]))))
+        layer.register_backward_hook(
+            lambda module, gi, go, seen=seen: seen.append((type(module).__name__, float(go[0])))
+        )
         layer(framework.zeros(1, requires_grad=True)).sum().backward()
         assert seen == [("Tanh", 1.0)]
 

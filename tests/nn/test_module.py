@@ -29,7 +29,9 @@ def test_assignment_moves_a_name_between_the_tables():
     module.x = 1
     module.x = nn.Parameter(pellucid.ones(1))
     assert "x" in module._parameters and "x" not in module.__dict__
-    with pytest.raises(TypeError, match=r"cannot assign 'int' as parameter 'x' \(torch.nn.Parameter or None expected\)"):
+    with pytest.raises(
+        TypeError, match=r"cannot assign 'int' as parameter 'x' \(torch.nn.Parameter or None expected\)"
+    ):
         module.x = 3
     module.x = None
     assert module.x is None and list(module.parameters()) == []
@@ -269,3 +271,10 @@ def test_parameters_and_buffers_by_isinstance():
     assert isinstance(buffer, nn.Buffer) and not isinstance(pellucid.ones(1), nn.Buffer)
     assert repr(nn.Parameter(pellucid.ones(1))) == "Parameter containing:\ntensor([1.], requires_grad=True)"
     assert type(nn.Parameter(pellucid.ones(1)) * 2) is pellucid.Tensor
+
+
+def test_every_layer_of_pytorch_is_here_in_the_same_file():
+    for name in dir(torch.nn):
+        theirs = getattr(torch.nn, name)
+        if isinstance(theirs, type) and name != "DataParallel":  # that is in nn.parallel
+            assert getattr(nn, name).__module__ == theirs.__module__.replace("torch", "pellucid", 1), name

@@ -120,7 +120,10 @@ BAD_SETTINGS = [
     (lambda n: n.Conv1d(1, 1, 3, padding="full"), "Invalid padding string 'full'"),
     (lambda n: n.Conv1d(1, 1, 3, padding="same", stride=2), "padding='same' is not supported for strided convolutions"),
     (lambda n: n.Conv1d(1, 1, 3, padding_mode="what"), "padding_mode must be one of"),
-    (lambda n: n.ConvTranspose1d(1, 1, 3, padding_mode="reflect"), 'Only "zeros" padding mode is supported for ConvTranspose1d'),
+    (
+        lambda n: n.ConvTranspose1d(1, 1, 3, padding_mode="reflect"),
+        'Only "zeros" padding mode is supported for ConvTranspose1d',
+    ),
     (lambda n: n.Dropout(1.5), "dropout probability has to be between 0 and 1, but got 1.5"),
     (lambda n: n.GroupNorm(2, 3), r"num_channels \(3\) must be divisible by num_groups \(2\)"),
     (lambda n: n.Bilinear(0, 1, 1), "in1_features must be > 0"),
@@ -165,7 +168,7 @@ def test_transposed_convolutions_choose_among_the_open_sizes():
     x = torch.randn(1, 2, 4, 4)
     for size in ([7, 8], [1, 3, 8, 7]):
         assert_same(theirs(x, output_size=size), mine(ours(x), output_size=size))
-    for framework, layer, input in ((torch, theirs, x), (pellucid, mine, ours(x))):
+    for layer, input in ((theirs, x), (mine, ours(x))):
         with pytest.raises(ValueError, match=r"requested an output size of \[9, 8\], but valid sizes range"):
             layer(input, output_size=[9, 8])
         with pytest.raises(ValueError, match="output_size must have 2 or 4 elements"):

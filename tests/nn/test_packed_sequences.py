@@ -93,7 +93,11 @@ def test_a_packed_sequence_converts_its_data_and_keeps_its_indices():
     double = packed.double()
     assert double.data.dtype is pellucid.float64 and double.sorted_indices.dtype is pellucid.int64
     assert packed.to("cpu") is packed and packed.float() is packed
-    assert [t.data.dtype for t in (packed.long(), packed.int(), packed.half())] == [pellucid.int64, pellucid.int32, pellucid.float16]
+    assert [t.data.dtype for t in (packed.long(), packed.int(), packed.half())] == [
+        pellucid.int64,
+        pellucid.int32,
+        pellucid.float16,
+    ]
     assert not packed.is_cuda
     assert rnn.PackedSequence((packed.data, packed.batch_sizes)).batch_sizes is packed.batch_sizes
 

@@ -1,4 +1,6 @@
-"""Tensors computed from others: registering, assigning, caching, removing; weight norm, spectral norm and orthogonality."""
+"""Tensors computed from others: registering, assigning, caching, removing; weight norm, spectral norm and
+orthogonality.
+"""
 
 import copy
 import pickle

@@ -12,7 +12,12 @@ FRAMEWORKS = [torch, pellucid]
 @pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"num_layers": 2, "bidirectional": True, "batch_first": True}, {"num_layers": 3, "dropout": 0.5}, {"bias": False}],
+    [
+        {},
+        {"num_layers": 2, "bidirectional": True, "batch_first": True},
+        {"num_layers": 3, "dropout": 0.5},
+        {"bias": False},
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("is_batched", [True, False])
@@ -44,7 +49,9 @@ def test_relu_recurrence_by_keyword_and_by_position():
 @pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
 def test_all_weights_and_their_names(kind):
     theirs, mine = both(lambda f: getattr(f.nn, kind)(2, 3, 2, bidirectional=True))
-    assert [[tuple(w.shape) for w in ws] for ws in mine.all_weights] == [[tuple(w.shape) for w in ws] for ws in theirs.all_weights]
+    assert [[tuple(w.shape) for w in ws] for ws in mine.all_weights] == [
+        [tuple(w.shape) for w in ws] for ws in theirs.all_weights
+    ]
     assert mine.flatten_parameters() is None
     mine.weight_ih_l0 = pellucid.nn.Parameter(pellucid.zeros_like(mine.weight_ih_l0))
     assert mine._flat_weights[0] is mine.weight_ih_l0
@@ -83,9 +90,17 @@ def test_dropout_on_one_layer_warns():
         (lambda f: f.nn.LSTM(2, 3)(f.ones(1, 2), (f.ones(1, 1, 3),) * 2), RuntimeError, "hx and cx should also be 2-D"),
         (lambda f: f.nn.RNN(2, 3)(f.ones(1, 1, 2), f.ones(1, 3)), RuntimeError, "hx should also be 3-D but got 2-D"),
         (lambda f: f.nn.RNN(2, 3)(f.ones(1, 1, 2, dtype=f.float64)), ValueError, "does not match weight dtype"),
-        (lambda f: f.nn.LSTM(2, 3)(f.ones(1, 1, 2), (f.ones(1, 1, 3), f.ones(1, 1, 4))), RuntimeError, r"Expected hidden\[1\]"),
+        (
+            lambda f: f.nn.LSTM(2, 3)(f.ones(1, 1, 2), (f.ones(1, 1, 3), f.ones(1, 1, 4))),
+            RuntimeError,
+            r"Expected hidden\[1\]",
+        ),
         (lambda f: f.nn.LSTMCell(2, 3)(f.ones(1, 1, 2)), ValueError, "LSTMCell: Expected input to be 1D or 2D"),
-        (lambda f: f.nn.GRUCell(2, 3)(f.ones(1, 2), f.ones(1, 1, 3)), ValueError, "GRUCell: Expected hidden to be 1D or 2D"),
+        (
+            lambda f: f.nn.GRUCell(2, 3)(f.ones(1, 2), f.ones(1, 1, 3)),
+            ValueError,
+            "GRUCell: Expected hidden to be 1D or 2D",
+        ),
     ],
 )
 def test_inputs_that_do_not_fit(call, kind, text):

@@ -1,4 +1,6 @@
-"""Saving and loading by name: what is in a state dict, what loading says when it fails, and that it loads all or nothing."""
+"""Saving and loading by name: what is in a state dict, what loading says when it fails, and that it loads all or
+nothing.
+"""
 
 import copy
 from collections import OrderedDict
@@ -15,7 +17,9 @@ FRAMEWORKS = [torch, pellucid]
 
 def net(framework=pellucid):
     layers = framework.nn
-    return layers.Sequential(layers.Linear(2, 3), layers.Sequential(layers.BatchNorm1d(3), layers.Linear(3, 1, bias=False)))
+    return layers.Sequential(
+        layers.Linear(2, 3), layers.Sequential(layers.BatchNorm1d(3), layers.Linear(3, 1, bias=False))
+    )
 
 
 def values(module):
@@ -114,7 +118,9 @@ def test_hints_for_other_prefixes_and_misspellings():
     wrapped = nn.ModuleDict({"module": net()})
     text = message(lambda: wrapped.load_state_dict(inner.state_dict()))
     assert 'model.get_submodule("module").load_state_dict' in text
-    renamed = {name.replace("1.", "head.", 1) if name.startswith("1.") else name: v for name, v in inner.state_dict().items()}
+    renamed = {
+        name.replace("1.", "head.", 1) if name.startswith("1.") else name: v for name, v in inner.state_dict().items()
+    }
     assert '"head." where the model has "1."' in message(lambda: net().load_state_dict(renamed))
     state = nn.Linear(1, 1).state_dict()
     state["wieght"] = state.pop("weight")

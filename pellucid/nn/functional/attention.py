@@ -42,9 +42,11 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """What `nn.MultiheadAttention` computes, for sequences first: query (L, N, E), key and value (S, N, ·), or without N.
+    """What `nn.MultiheadAttention` computes, for sequences first: query (L, N, E), key and value (S, N, ·), or without
+    N.
 
-    Returns the output (L, N, E) and, with `need_weights`, the weights (N, L, S), or (N, heads, L, S) unless averaged. A query row
+    Returns the output (L, N, E) and, with `need_weights`, the weights (N, L, S), or (N, heads, L, S) unless averaged. A
+    query row
     whose mask forbids every key gets zero weights and a zero sum. `is_causal` says that `attn_mask` is the causal mask.
 
     >>> import pellucid as torch
@@ -64,14 +66,14 @@ def multi_head_attention_forward(
         attn_mask, key_padding_mask, is_causal, need_weights, query.dtype, (length, key.shape[0]), batch * num_heads
     )
     if use_separate_proj_weight:
-        q, k, v = _separately_projected(
-            query, key, value, (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias
-        )
+        q, k, v = _separately_projected(query, key, value, (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias)
     else:
         if in_proj_weight is None:
             raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
         q, k, v = _in_projection_packed(query, key, value, in_proj_weight, in_proj_bias)
-    k, v, attn_mask, key_padding_mask = _with_bias_row(k, v, bias_k, bias_v, static_k, static_v, attn_mask, key_padding_mask)
+    k, v, attn_mask, key_padding_mask = _with_bias_row(
+        k, v, bias_k, bias_v, static_k, static_v, attn_mask, key_padding_mask
+    )
     head_dim = embed_dim // num_heads
     q = q.view(length, batch * num_heads, head_dim).transpose(0, 1)
     k = _in_heads(k, static_k, "static_k", batch * num_heads, head_dim)
@@ -158,11 +160,13 @@ def _mha_shape_check(
     start = f"For {'batched (3-D)' if batched else 'unbatched (2-D)'} `query`, expected"
     if key.dim() != query.dim() or value.dim() != query.dim():
         raise AssertionError(
-            f"{start} `key` and `value` to be {query.dim()}-D but found {key.dim()}-D and {value.dim()}-D tensors respectively"
+            f"{start} `key` and `value` to be {query.dim()}-D but found {key.dim()}-D and {value.dim()}-D tensors "
+            f"respectively"
         )
     if key_padding_mask is not None and key_padding_mask.dim() != query.dim() - 1:
         raise AssertionError(
-            f"{start} `key_padding_mask` to be `None` or {query.dim() - 1}-D but found {key_padding_mask.dim()}-D tensor instead"
+            f"{start} `key_padding_mask` to be `None` or {query.dim() - 1}-D but found {key_padding_mask.dim()}-D "
+            f"tensor instead"
         )
     if attn_mask is not None:
         if attn_mask.dim() not in (2, 3):
@@ -233,8 +237,12 @@ def _prepared_masks(
     sizes: tuple[int, int],
     heads: int,
 ) -> tuple[Tensor | None, Tensor | None, bool]:
-    """Both masks additive, the attention mask 3-dimensional, and whether the kernel may use its own causal mask instead."""
-    key_padding_mask = _canonical_mask(key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", dtype)
+    """Both masks additive, the attention mask 3-dimensional, and whether the kernel may use its own causal mask
+    instead.
+    """
+    key_padding_mask = _canonical_mask(
+        key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", dtype
+    )
     if is_causal and attn_mask is None:
         raise RuntimeError(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
@@ -256,7 +264,9 @@ def _prepared_masks(
 def _in_projection_packed(
     q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The three projections whose weights are stacked in `w`; the same tensor given twice is projected in one product."""
+    """The three projections whose weights are stacked in `w`; the same tensor given twice is projected in one
+    product.
+    """
     embed = q.size(-1)
     if q is k and k is v:
         return _split_projection(_linear(q, w, b), 3, embed)

@@ -1,4 +1,6 @@
-"""Activation functions as layers. Softmax and its kin are in softmax.py, multi-head attention in attention.py; both are exported here."""
+"""Activation functions as layers. Softmax and its kin are in softmax.py, multi-head attention in attention.py; both are
+exported here.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,9 @@ from .module import Module
 from .softmax import LogSoftmax, Softmax, Softmax2d, Softmin
 
 __all__ = [
-    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax",
-    "Mish", "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin",
-    "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",
+    "LogSoftmax", "Mish", "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid",
+    "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
 ]  # fmt: skip
 
 
@@ -76,7 +78,8 @@ class ReLU(_MaybeInplace):
 
 
 class RReLU(Module):
-    """x where x ≥ 0, else a·x, with a drawn from [lower, upper] in training and their mean in evaluation. Xu et al., 2015.
+    """x where x ≥ 0, else a·x, with a drawn from [lower, upper] in training and their mean in evaluation. Xu et al.,
+    2015.
 
     >>> import pellucid as torch
     >>> torch.nn.RReLU(0.1, 0.3).eval()(torch.tensor([-1.0, 2.0]))
@@ -122,7 +125,9 @@ class Hardtanh(Module):
         super().__init__()
         for old, given, new in (("min_value", min_value, "min_val"), ("max_value", max_value, "max_val")):
             if given is not None:
-                warnings.warn(f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning, stacklevel=2)
+                warnings.warn(
+                    f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning, stacklevel=2
+                )
         self.min_val = min_val if min_value is None else min_value
         self.max_val = max_val if max_value is None else max_value
         self.inplace = inplace

@@ -23,7 +23,8 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Log-probability of the target, and its mean loss, for classes sorted by frequency. Grave et al., ICML 2017.
 
-    The classes up to cutoffs[0] are in the head; each later cluster is one entry of the head and a tail of its own, whose inner
+    The classes up to cutoffs[0] are in the head; each later cluster is one entry of the head and a tail of its own,
+    whose inner
     size is in_features / div_value^i. input (N, in_features), target (N); or without N. Returns (output (N), loss).
 
     >>> import pellucid as torch
@@ -122,7 +123,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return self._get_full_log_prob(input, self.head(input))
 
     def predict(self, input: Tensor) -> Tensor:
-        """The most probable class of each row: `log_prob(input).argmax(dim=1)`, with tails computed only for rows that need them."""
+        """The most probable class of each row: `log_prob(input).argmax(dim=1)`, with tails computed only for rows that
+        need them.
+        """
         head_output = self.head(input)
         output = pellucid.argmax(head_output, dim=1)
         in_tail = output >= self.shortlist_size
@@ -138,7 +141,8 @@ def _check_cutoffs(cutoffs: list[int], n_classes: int) -> None:
     is_increasing = all(a < b for a, b in pairwise(cutoffs))
     if not is_increasing or cutoffs[0] <= 0 or cutoffs[-1] > n_classes - 1 or any(int(c) != c for c in cutoffs):
         raise ValueError(
-            "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each value is between "
+            "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each "
+            "value is between "
             "1 and n_classes-1"
         )
 
@@ -150,5 +154,6 @@ def _check_target(input: Tensor, target: Tensor) -> None:
         raise RuntimeError("Input and target should have the same size in the batch dimension.")
     if input.dim() != target.dim() + 1:
         raise RuntimeError(
-            f"{target.dim()}D target tensor expects {target.dim() + 1}D input tensors, but found inputs with size {input.size()}"
+            f"{target.dim()}D target tensor expects {target.dim() + 1}D input tensors, but found inputs with size "
+            f"{input.size()}"
         )

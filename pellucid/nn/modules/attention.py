@@ -17,10 +17,13 @@ __all__ = ["MultiheadAttention"]
 
 
 class MultiheadAttention(Module):
-    """softmax(Q Kᵀ / √head_dim) V in each head, over projected inputs, and the heads' outputs projected. Vaswani et al., 2017.
+    """softmax(Q Kᵀ / √head_dim) V in each head, over projected inputs, and the heads' outputs projected. Vaswani et
+    al., 2017.
 
-    query (L, N, embed_dim), key (S, N, kdim), value (S, N, vdim), or (N, …) with `batch_first`, or without N. Returns the output
-    and, with `need_weights`, the attention weights (N, L, S). In boolean masks True means "not allowed"; float masks are added.
+    query (L, N, embed_dim), key (S, N, kdim), value (S, N, vdim), or (N, …) with `batch_first`, or without N. Returns
+    the output
+    and, with `need_weights`, the attention weights (N, L, S). In boolean masks True means "not allowed"; float masks
+    are added.
     A query that may look at nothing gets zeros, and its gradients are zeros.
 
     >>> import pellucid as torch
@@ -30,6 +33,8 @@ class MultiheadAttention(Module):
     >>> output.shape, weights.shape
     (torch.Size([3, 5, 8]), torch.Size([3, 5, 5]))
     """
+
+    __module__ = "pellucid.nn.modules.activation"  # where files of PyTorch say that it is
 
     __constants__ = ["batch_first"]
     bias_k: Tensor | None
@@ -51,7 +56,8 @@ class MultiheadAttention(Module):
     ) -> None:
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
-                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} instead"
+                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} "
+                f"instead"
             )
         super().__init__()
         self.embed_dim = embed_dim
@@ -63,7 +69,9 @@ class MultiheadAttention(Module):
         self.batch_first = batch_first
         self.head_dim = embed_dim // num_heads
         if self.head_dim * num_heads != embed_dim:
-            raise AssertionError(f"embed_dim must be divisible by num_heads, but {embed_dim} is not divisible by {num_heads}")
+            raise AssertionError(
+                f"embed_dim must be divisible by num_heads, but {embed_dim} is not divisible by {num_heads}"
+            )
         self._make_projections(bias, device, dtype)
         kv_bias: dict[str, Any] = {"device": device, "dtype": dtype}
         self.bias_k = Parameter(pellucid.empty((1, 1, embed_dim), **kv_bias)) if add_bias_kv else None
@@ -124,19 +132,21 @@ class MultiheadAttention(Module):
         if transposed:
             query, key, value = _swapped(query, key, value)
         output, weights = F.multi_head_attention_forward(
-            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k, self.bias_v,
-            self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias, training=self.training,
-            key_padding_mask=key_padding_mask, need_weights=need_weights, attn_mask=attn_mask,
+            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
+            self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias,
+            training=self.training, key_padding_mask=key_padding_mask, need_weights=need_weights, attn_mask=attn_mask,
             use_separate_proj_weight=not self._qkv_same_embed_dim, q_proj_weight=self.q_proj_weight,
-            k_proj_weight=self.k_proj_weight, v_proj_weight=self.v_proj_weight, average_attn_weights=average_attn_weights,
-            is_causal=is_causal,
+            k_proj_weight=self.k_proj_weight, v_proj_weight=self.v_proj_weight,
+            average_attn_weights=average_attn_weights, is_causal=is_causal,
         )  # fmt: skip
         return (output.transpose(1, 0) if transposed else output), weights
 
     def merge_masks(
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
     ) -> tuple[Tensor | None, int | None]:
-        """Both masks as one of shape (N, num_heads, L, L), and its kind: None without masks, 1 padding only, 2 otherwise."""
+        """Both masks as one of shape (N, num_heads, L, L), and its kind: None without masks, 1 padding only, 2
+        otherwise.
+        """
         if attn_mask is None:
             return key_padding_mask, None if key_padding_mask is None else 1
         batch, length, _ = query.shape

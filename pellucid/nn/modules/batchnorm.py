@@ -1,4 +1,6 @@
-"""Batch normalisation: statistics over the batch in training, running averages in evaluation; across processes in `SyncBatchNorm`."""
+"""Batch normalisation: statistics over the batch in training, running averages in evaluation; across processes in
+`SyncBatchNorm`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from .lazy import LazyModuleMixin
 from .module import Module
 
 __all__ = [
-    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "SyncBatchNorm",
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d",
+    "SyncBatchNorm",
 ]  # fmt: skip
 
 
@@ -113,7 +116,9 @@ class _BatchNorm(_NormBase):
         return F.batch_norm(input, mean, variance, self.weight, self.bias, use_batch, factor, self.eps)
 
     def _count_batch(self) -> float:
-        """How much this batch weighs in the running statistics; with momentum None they are the plain average of all batches."""
+        """How much this batch weighs in the running statistics; with momentum None they are the plain average of all
+        batches.
+        """
         factor = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
@@ -279,12 +284,14 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """`module` with every batch norm in it replaced by a `SyncBatchNorm` that takes over its parameters and statistics."""
+        """`module` with every batch norm in it replaced by a `SyncBatchNorm` that takes over its parameters and
+        statistics.
+        """
         converted = module
         if isinstance(module, _BatchNorm):
             converted = SyncBatchNorm(
-                module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group,
-                bias=module.bias is not None,
+                module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats,
+                process_group, bias=module.bias is not None,
             )  # fmt: skip
             if module.affine:
                 converted.weight = module.weight

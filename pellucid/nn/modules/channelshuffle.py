@@ -11,7 +11,8 @@ __all__ = ["ChannelShuffle"]
 
 
 class ChannelShuffle(Module):
-    """Deal the channels of (N, C, …) into `groups` piles and take one from each in turn. Zhang et al. (ShuffleNet), CVPR 2018.
+    """Deal the channels of (N, C, …) into `groups` piles and take one from each in turn. Zhang et al. (ShuffleNet),
+    CVPR 2018.
 
     >>> import pellucid as torch
     >>> torch.nn.ChannelShuffle(2)(torch.arange(4.0).view(1, 4, 1, 1)).flatten()

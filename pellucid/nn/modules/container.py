@@ -33,7 +33,8 @@ class Container(Module):
 
     def __init__(self, **kwargs: Any) -> None:
         warnings.warn(
-            "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that instead.",
+            "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that "
+            "instead.",
             FutureWarning,
             stacklevel=2,
         )
@@ -304,7 +305,8 @@ def _pairs(given: Any, owner: str, owner_of_update: str, *, ordered: bool) -> It
     """The key/value pairs of a mapping or an iterable of pairs, with PyTorch's errors for anything else."""
     if not isinstance(given, Iterable):
         raise TypeError(
-            f"{owner_of_update}.update should be called with an iterable of key/value pairs, but got {type(given).__name__}"
+            f"{owner_of_update}.update should be called with an iterable of key/value pairs, but got "
+            f"{type(given).__name__}"
         )
     if isinstance(given, (OrderedDict, ModuleDict, ParameterDict)):
         return list(given.items())
@@ -354,7 +356,9 @@ class ParameterList(Module):
 
     def __setitem__(self, idx: int, param: Any) -> None:
         name = self._get_abs_string_index(idx)
-        setattr(self, name, Parameter(param) if isinstance(param, Tensor) and not isinstance(param, Parameter) else param)
+        setattr(
+            self, name, Parameter(param) if isinstance(param, Tensor) and not isinstance(param, Parameter) else param
+        )
 
     def __len__(self) -> int:
         return self._size
@@ -418,7 +422,9 @@ class ParameterDict(Module):
     def __setitem__(self, key: str, value: Any) -> None:
         name = self._key_to_attr(key)
         self._keys[key] = None
-        setattr(self, name, Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value)
+        setattr(
+            self, name, Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+        )
 
     def __delitem__(self, key: str) -> None:
         del self._keys[key]
@@ -485,7 +491,9 @@ class ParameterDict(Module):
         return (self[key] for key in self._keys)
 
     def update(self, parameters: Any) -> None:
-        """Add each value of a mapping (in sorted order of the keys, if it is a plain one) or of an iterable of pairs."""
+        """Add each value of a mapping (in sorted order of the keys, if it is a plain one) or of an iterable of
+        pairs.
+        """
         for key, value in _pairs(parameters, "ParameterDict", "ParametersDict", ordered=False):
             self[key] = value
 

@@ -30,7 +30,8 @@ class _ConvNd(Module):
     """What all convolutions share: settings, weight (out, in / groups, *kernel) or its transpose, bias, printing."""
 
     __constants__ = [
-        "stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels", "out_channels", "kernel_size",
+        "stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels", "out_channels",
+        "kernel_size",
     ]  # fmt: skip
     weight: Tensor
     bias: Tensor | None
@@ -137,8 +138,8 @@ class Conv1d(_ConvNd):
     ) -> None:
         super().__init__(
             in_channels, out_channels, _single(kernel_size), _single(stride),
-            padding if isinstance(padding, str) else _single(padding), _single(dilation), False, _single(0), groups, bias,
-            padding_mode, device, dtype,
+            padding if isinstance(padding, str) else _single(padding), _single(dilation), False, _single(0), groups,
+            bias, padding_mode, device, dtype,
         )  # fmt: skip
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -213,8 +214,8 @@ class Conv3d(_ConvNd):
     ) -> None:
         super().__init__(
             in_channels, out_channels, _triple(kernel_size), _triple(stride),
-            padding if isinstance(padding, str) else _triple(padding), _triple(dilation), False, _triple(0), groups, bias,
-            padding_mode, device, dtype,
+            padding if isinstance(padding, str) else _triple(padding), _triple(dilation), False, _triple(0), groups,
+            bias, padding_mode, device, dtype,
         )  # fmt: skip
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -262,7 +263,9 @@ class _ConvTransposeNd(_ConvNd):
         num_spatial_dims: int,
         dilation: Any = None,
     ) -> Any:
-        """How much to add to the smallest output so that it has `output_size`; ValueError when no stride gives that size."""
+        """How much to add to the smallest output so that it has `output_size`; ValueError when no stride gives that
+        size.
+        """
         if output_size is None:
             return _single(self.output_padding)
         other_dims = 2 if input.dim() == num_spatial_dims + 2 else 1
@@ -271,7 +274,8 @@ class _ConvTransposeNd(_ConvNd):
             wanted = wanted[other_dims:]
         if len(wanted) != num_spatial_dims:
             raise ValueError(
-                f"ConvTranspose{num_spatial_dims}D: for {input.dim()}D input, output_size must have {num_spatial_dims} or "
+                f"ConvTranspose{num_spatial_dims}D: for {input.dim()}D input, output_size must have "
+                f"{num_spatial_dims} or "
                 f"{other_dims + num_spatial_dims} elements (got {len(wanted)})"
             )
         smallest = [
@@ -284,7 +288,8 @@ class _ConvTransposeNd(_ConvNd):
         largest = [size + stride[d] - 1 for d, size in enumerate(smallest)]
         if any(not low <= size <= high for low, size, high in zip(smallest, wanted, largest, strict=True)):
             raise ValueError(
-                f"requested an output size of {wanted}, but valid sizes range from {smallest} to {largest} (for an input of "
+                f"requested an output size of {wanted}, but valid sizes range from {smallest} to {largest} (for an "
+                f"input of "
                 f"{input.size()[2:]})"
             )
         return [size - low for size, low in zip(wanted, smallest, strict=True)]
@@ -302,7 +307,8 @@ class _ConvTransposeNd(_ConvNd):
 class ConvTranspose1d(_ConvTransposeNd):
     """The transpose of `Conv1d` with respect to its input; `weight` is (C_in, C_out / groups, K).
 
-    L_out = (L − 1)·stride − 2·padding + dilation·(K − 1) + output_padding + 1; `output_size` in the call chooses the last.
+    L_out = (L − 1)·stride − 2·padding + dilation·(K − 1) + output_padding + 1; `output_size` in the call chooses the
+    last.
 
     >>> import pellucid as torch
     >>> torch.nn.ConvTranspose1d(4, 2, 3, stride=2)(torch.ones(1, 4, 5)).shape
@@ -442,7 +448,8 @@ class _LazyConvXdMixin(LazyModuleMixin):
         unbatched = len(self.kernel_size) + 1  # type: ignore[attr-defined]
         if input.dim() not in (unbatched, unbatched + 1):
             raise RuntimeError(
-                f"Expected {unbatched}D (unbatched) or {unbatched + 1}D (batched) input to {self.__class__.__name__}, but got "
+                f"Expected {unbatched}D (unbatched) or {unbatched + 1}D (batched) input to {self.__class__.__name__}, "
+                f"but got "
                 f"input of size: {input.shape}"
             )
         return input.shape[1] if input.dim() == unbatched + 1 else input.shape[0]

@@ -1,16 +1,15 @@
-"""Moving and casting a whole module: one function applied to every parameter, its gradient, and every buffer, in place."""
+"""Moving and casting a whole module: one function applied to every parameter, its gradient, and every buffer, in
+place.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import pellucid
 from pellucid import Tensor
-
-if TYPE_CHECKING:
-    from .module import Module
 
 Self = TypeVar("Self", bound="Conversion")
 
@@ -23,7 +22,9 @@ class Conversion:
     children: Callable[[], Any]
 
     def _apply(self: Self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Replace the data of every parameter, gradient and buffer by what `fn` makes of it; parameters keep their identity."""
+        """Replace the data of every parameter, gradient and buffer by what `fn` makes of it; parameters keep their
+        identity.
+        """
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -43,7 +44,8 @@ class Conversion:
     def to(self: Self, *args: Any, **kwargs: Any) -> Self:
         """Move to a device, cast floating-point tensors to a dtype, or both, in place; also `to(other_tensor)`.
 
-        Forms: `to(device=None, dtype=None, non_blocking=False)`, `to(dtype)`, `to(tensor)`, `to(memory_format=...)`. Integer
+        Forms: `to(device=None, dtype=None, non_blocking=False)`, `to(dtype)`, `to(tensor)`, `to(memory_format=...)`.
+        Integer
         tensors keep their dtype; `memory_format` changes 4- and 5-dimensional tensors only.
 
         >>> import pellucid as torch
@@ -54,12 +56,14 @@ class Conversion:
         if dtype is not None:
             if not (dtype.is_floating_point or dtype.is_complex):
                 raise TypeError(
-                    f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}; integer tensors "
+                    f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}; "
+                    f"integer tensors "
                     "in a module are indices and counters, which stay as they are"
                 )
             if dtype.is_complex:
                 warnings.warn(
-                    "Complex modules are a new feature under active development whose design may change, and some modules might "
+                    "Complex modules are a new feature under active development whose design may change, and some "
+                    "modules might "
                     "not work as expected when using complex tensors as parameters or buffers.",
                     stacklevel=2,
                 )
@@ -77,7 +81,9 @@ class Conversion:
         return self._apply(convert)
 
     def to_empty(self: Self, *, device: Any, recurse: bool = True) -> Self:
-        """Move to `device` without copying: the values are arbitrary afterwards. For modules made on the meta device."""
+        """Move to `device` without copying: the values are arbitrary afterwards. For modules made on the meta
+        device.
+        """
         return self._apply(lambda tensor: pellucid.empty_like(tensor, device=device), recurse=recurse)
 
     def type(self: Self, dst_type: Any) -> Self:
@@ -151,7 +157,8 @@ def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     if len(rest) > 1 or not isinstance(non_blocking, bool) or not (dtype is None or isinstance(dtype, pellucid.dtype)):
         given = ", ".join(type(value).__name__ for value in (*args, *kwargs.values()))
         raise TypeError(
-            f"to() received an invalid combination of arguments - got ({given}); expected a device, a dtype, both in that order, "
+            f"to() received an invalid combination of arguments - got ({given}); expected a device, a dtype, both in "
+            f"that order, "
             "or a tensor"
         )
     device = None if device is None else pellucid.device(device)

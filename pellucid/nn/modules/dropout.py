@@ -41,7 +41,8 @@ class Dropout(_DropoutNd):
 
 
 class Dropout1d(_DropoutNd):
-    """Zero whole channels of (N, C, L) or (C, L) with probability p, and divide the others by 1 − p. Tompson et al., CVPR 2015.
+    """Zero whole channels of (N, C, L) or (C, L) with probability p, and divide the others by 1 − p. Tompson et al.,
+    CVPR 2015.
 
     >>> import pellucid as torch
     >>> torch.nn.Dropout1d(0.2)(torch.ones(2, 3, 4)).shape
@@ -53,7 +54,8 @@ class Dropout1d(_DropoutNd):
 
 
 class Dropout2d(_DropoutNd):
-    """Zero whole channels of (N, C, H, W) with probability p, and divide the others by 1 − p. Tompson et al., CVPR 2015.
+    """Zero whole channels of (N, C, H, W) with probability p, and divide the others by 1 − p. Tompson et al., CVPR
+    2015.
 
     >>> import pellucid as torch
     >>> torch.nn.Dropout2d(0.2)(torch.ones(2, 3, 4, 4)).shape
@@ -65,7 +67,8 @@ class Dropout2d(_DropoutNd):
 
 
 class Dropout3d(_DropoutNd):
-    """Zero whole channels of (N, C, D, H, W) with probability p, and divide the others by 1 − p. Tompson et al., CVPR 2015.
+    """Zero whole channels of (N, C, D, H, W) with probability p, and divide the others by 1 − p. Tompson et al., CVPR
+    2015.
 
     >>> import pellucid as torch
     >>> torch.nn.Dropout3d(0.2)(torch.ones(2, 3, 4, 4, 4)).shape
@@ -77,7 +80,8 @@ class Dropout3d(_DropoutNd):
 
 
 class AlphaDropout(_DropoutNd):
-    """Dropout that keeps mean 0 and variance 1: dropped elements become SELU's lower limit. Klambauer et al., NeurIPS 2017.
+    """Dropout that keeps mean 0 and variance 1: dropped elements become SELU's lower limit. Klambauer et al., NeurIPS
+    2017.
 
     >>> import pellucid as torch
     >>> torch.nn.AlphaDropout(0.2).eval()(torch.ones(2))

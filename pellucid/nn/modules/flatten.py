@@ -55,7 +55,9 @@ class Unflatten(Module):
         for position, size in enumerate(unflattened_size):
             if not isinstance(size, int):
                 kind = type(size).__name__
-                raise TypeError(f"unflattened_size must be tuple of ints, but found element of type {kind} at pos {position}")
+                raise TypeError(
+                    f"unflattened_size must be tuple of ints, but found element of type {kind} at pos {position}"
+                )
         self.dim = dim
         self.unflattened_size = unflattened_size
 

@@ -1,6 +1,7 @@
 """Hooks of modules: where they are kept, how they are registered, and the call path that runs them.
 
-A module without hooks never comes here (`Module.__call__` goes straight to `forward`). Hooks of `state_dict` are in state.py;
+A module without hooks never comes here (`Module.__call__` goes straight to `forward`). Hooks of `state_dict` are in
+state.py;
 hooks of single tensors are autograd's.
 """
 
@@ -13,7 +14,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import pellucid
 from pellucid import Tensor
 from pellucid.utils.hooks import RemovableHandle
 
@@ -47,6 +47,8 @@ class _GlobalKind:
 class _WrappedHook:
     """A hook that remembers its module without keeping it alive; it can be pickled when the hook can."""
 
+    __module__ = "pellucid.nn.modules.module"  # where files of PyTorch say that it is
+
     def __init__(self, hook: Hook, module: Module | None = None) -> None:
         self.hook = hook
         functools.update_wrapper(self, hook)
@@ -79,7 +81,9 @@ class _WrappedHook:
 def _add(
     hooks: OrderedDict[int, Hook], hook: Hook, *, prepend: bool = False, flags: list[tuple[Any, bool]] | None = None
 ) -> RemovableHandle:
-    """Put `hook` into `hooks`, and its id into each of the `flags` that is set; removing the handle takes all of them out."""
+    """Put `hook` into `hooks`, and its id into each of the `flags` that is set; removing the handle takes all of them
+    out.
+    """
     handle = RemovableHandle(hooks, extra_dict=[table for table, _ in flags or []])
     hooks[handle.id] = hook
     for table, is_set in flags or []:
@@ -91,7 +95,9 @@ def _add(
 
 
 def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, name, buffer)` whenever any module registers a buffer; what it returns is registered instead."""
+    """Call `hook(module, name, buffer)` whenever any module registers a buffer; what it returns is registered
+    instead.
+    """
     return _add(_global_buffer_registration_hooks, hook)
 
 
@@ -101,7 +107,9 @@ def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
 
 
 def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, name, parameter)` whenever any module registers a parameter; what it returns is registered instead."""
+    """Call `hook(module, name, parameter)` whenever any module registers a parameter; what it returns is registered
+    instead.
+    """
     return _add(_global_parameter_registration_hooks, hook)
 
 
@@ -110,12 +118,16 @@ def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     return _add(_global_forward_pre_hooks, hook)
 
 
-def register_module_forward_hook(hook: Hook, *, with_kwargs: bool = False, always_call: bool = False) -> RemovableHandle:
+def register_module_forward_hook(
+    hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
     """Call `hook(module, args, output)` after the forward of every module; a returned value replaces the output.
 
     >>> import pellucid as torch
     >>> seen = []
-    >>> with torch.nn.modules.module.register_module_forward_hook(lambda module, args, output: seen.append(type(module).__name__)):
+    >>> def look(module, args, output):
+    ...     seen.append(type(module).__name__)
+    >>> with torch.nn.modules.module.register_module_forward_hook(look):
     ...     _ = torch.nn.Sequential(torch.nn.Identity())(torch.ones(1))
     >>> seen
     ['Identity', 'Sequential']
@@ -125,7 +137,9 @@ def register_module_forward_hook(hook: Hook, *, with_kwargs: bool = False, alway
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
-    """The old form of `register_module_full_backward_hook`: its grad_input is that of the module's last operator only."""
+    """The old form of `register_module_full_backward_hook`: its grad_input is that of the module's last operator
+    only.
+    """
     if _GlobalKind.is_full is True:
         raise RuntimeError(_MIXED.format(where="as a global Module hook"))
     _GlobalKind.is_full = False
@@ -138,7 +152,9 @@ def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
 
 
 def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, grad_input, grad_output)` after the backward of every module; a returned value replaces grad_input."""
+    """Call `hook(module, grad_input, grad_output)` after the backward of every module; a returned value replaces
+    grad_input.
+    """
     if _GlobalKind.is_full is False:
         raise RuntimeError(_MIXED.format(where="as a global Module hook"))
     _GlobalKind.is_full = True
@@ -157,8 +173,11 @@ class HookRegistration:
     _backward_hooks: OrderedDict[int, Hook]
     _is_full_backward_hook: bool | None
 
-    def register_forward_pre_hook(self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle:
-        """Call `hook(module, args)` before every forward; a returned value (a tuple, or one argument) replaces the arguments.
+    def register_forward_pre_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args)` before every forward; a returned value (a tuple, or one argument) replaces the
+        arguments.
 
         With `with_kwargs` it is `hook(module, args, kwargs)`, which returns None or a pair (args, kwargs).
         """
@@ -170,7 +189,8 @@ class HookRegistration:
     ) -> RemovableHandle:
         """Call `hook(module, args, output)` after every forward; a returned value replaces the output.
 
-        With `with_kwargs` it is `hook(module, args, kwargs, output)`; with `always_call` it also runs when forward raises.
+        With `with_kwargs` it is `hook(module, args, kwargs, output)`; with `always_call` it also runs when forward
+        raises.
 
         >>> import pellucid as torch
         >>> layer = torch.nn.Identity()
@@ -183,11 +203,14 @@ class HookRegistration:
         return _add(self._forward_hooks, hook, prepend=prepend, flags=flags)
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_output)` before the gradient of the module's inputs is computed; it may return a new grad_output."""
+        """Call `hook(module, grad_output)` before the gradient of the module's inputs is computed; it may return a new
+        grad_output.
+        """
         return _add(self._backward_pre_hooks, hook, prepend=prepend)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_input, grad_output)` once the gradient of the module's inputs is there; it may return a new grad_input.
+        """Call `hook(module, grad_input, grad_output)` once the gradient of the module's inputs is there; it may return
+        a new grad_input.
 
         Only positional inputs are seen; entries of inputs that are not tensors are None.
         """
@@ -197,7 +220,9 @@ class HookRegistration:
         return _add(self._backward_hooks, hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
-        """The old form of `register_full_backward_hook`: it sees only the gradients of the operator that made the output."""
+        """The old form of `register_full_backward_hook`: it sees only the gradients of the operator that made the
+        output.
+        """
         if self._is_full_backward_hook is True:
             raise RuntimeError(_MIXED.format(where="on a single Module"))
         self._is_full_backward_hook = False
@@ -218,7 +243,9 @@ class HookRegistration:
 
 
 def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run the module's forward with every hook that applies; hooks with `always_call` run even when something raises."""
+    """Run the module's forward with every hook that applies; hooks with `always_call` run even when something
+    raises.
+    """
     call = _HookedCall(module, args, kwargs)
     try:
         return call.run()
@@ -255,7 +282,8 @@ class _HookedCall:
             if not isinstance(self.result, (Tensor, tuple)):
                 kind = type(self.result)
                 warnings.warn(
-                    f"For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received {kind}",
+                    f"For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but "
+                    f"received {kind}",
                     stacklevel=4,
                 )
             self.result = boundary.setup_output_hook(self.result)
@@ -302,7 +330,8 @@ class _HookedCall:
                     self._run_forward_hook(hook_id, hook)
                 except Exception as error:
                     warnings.warn(
-                        f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced as another "
+                        f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced as "
+                        f"another "
                         f"error was raised in forward: {error!s}",
                         stacklevel=4,
                     )
@@ -341,7 +370,8 @@ def _warn_if_regular_hook_misleads(inputs: tuple[Any, ...], result: Any, node: A
             return
     what, missing = text
     warnings.warn(
-        f"Using a non-full backward hook {what} is deprecated and will be removed in future versions. This hook will be "
+        f"Using a non-full backward hook {what} is deprecated and will be removed in future versions. This hook will "
+        f"be "
         f"missing some {missing}. {advice}",
         FutureWarning,
         stacklevel=5,
@@ -359,7 +389,9 @@ def run_registration_hooks(hooks: OrderedDict[int, Hook], module: Module, name: 
 
 def has_global_call_hooks() -> bool:
     """Whether any hook applies to every module's call."""
-    return bool(_global_backward_pre_hooks or _global_backward_hooks or _global_forward_hooks or _global_forward_pre_hooks)
+    return bool(
+        _global_backward_pre_hooks or _global_backward_hooks or _global_forward_hooks or _global_forward_pre_hooks
+    )
 
 
 __all__ = [

@@ -11,12 +11,15 @@ from pellucid import Tensor
 from .batchnorm import _LazyNormBase, _NormBase
 
 __all__ = [
-    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d",
+    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
 ]  # fmt: skip
 
 
 class _InstanceNorm(_NormBase):
-    """Instance normalisation; unlike batch normalisation it has neither scale and shift nor running statistics by default."""
+    """Instance normalisation; unlike batch normalisation it has neither scale and shift nor running statistics by
+    default.
+    """
 
     def __init__(
         self,
@@ -60,10 +63,12 @@ class _InstanceNorm(_NormBase):
         if features != self.num_features:
             if self.affine:
                 raise ValueError(
-                    f"expected input's size at dim={feature_dim} to match num_features ({self.num_features}), but got: {features}."
+                    f"expected input's size at dim={feature_dim} to match num_features ({self.num_features}), but "
+                    f"got: {features}."
                 )
             warnings.warn(
-                f"input's size at dim={feature_dim} does not match num_features. You can silence this warning by not passing in "
+                f"input's size at dim={feature_dim} does not match num_features. You can silence this warning by not "
+                f"passing in "
                 "num_features, which is not used because affine=False",
                 stacklevel=2,
             )
@@ -79,9 +84,12 @@ class _InstanceNorm(_NormBase):
                 kind = type(self).__name__
                 names = " and ".join(f'"{key}"' for key in found)
                 rest[-1].append(
-                    f"Unexpected running stats buffer(s) {names} for {kind} with track_running_stats=False. If state_dict is a "
-                    f"checkpoint saved before 0.4.0, this may be expected because {kind} does not track running stats by default "
-                    "since 0.4.0. Please remove these keys from state_dict. If the running stats are actually needed, instead set "
+                    f"Unexpected running stats buffer(s) {names} for {kind} with track_running_stats=False. If "
+                    f"state_dict is a "
+                    f"checkpoint saved before 0.4.0, this may be expected because {kind} does not track running stats "
+                    f"by default "
+                    "since 0.4.0. Please remove these keys from state_dict. If the running stats are actually needed, "
+                    "instead set "
                     f"track_running_stats=True in {kind} to enable them."
                 )
             for key in found:
@@ -90,7 +98,8 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """(x − mean) / √(variance + eps) · weight + bias per sample and channel of (N, C, L) or (C, L). Ulyanov et al., 2016.
+    """(x − mean) / √(variance + eps) · weight + bias per sample and channel of (N, C, L) or (C, L). Ulyanov et al.,
+    2016.
 
     >>> import pellucid as torch
     >>> torch.nn.InstanceNorm1d(2)(torch.tensor([[[1.0, 3.0], [2.0, 6.0]]])).round(decimals=2)
@@ -126,20 +135,25 @@ class InstanceNorm3d(_InstanceNorm):
         return 4
 
 
-
 class LazyInstanceNorm1d(_LazyNormBase, InstanceNorm1d):
-    """An `InstanceNorm1d` whose num_features comes from its first input; with scale, shift and running statistics by default."""
+    """An `InstanceNorm1d` whose num_features comes from its first input; with scale, shift and running statistics by
+    default.
+    """
 
     cls_to_become = InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyNormBase, InstanceNorm2d):
-    """An `InstanceNorm2d` whose num_features comes from its first input; with scale, shift and running statistics by default."""
+    """An `InstanceNorm2d` whose num_features comes from its first input; with scale, shift and running statistics by
+    default.
+    """
 
     cls_to_become = InstanceNorm2d
 
 
 class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d):
-    """An `InstanceNorm3d` whose num_features comes from its first input; with scale, shift and running statistics by default."""
+    """An `InstanceNorm3d` whose num_features comes from its first input; with scale, shift and running statistics by
+    default.
+    """
 
     cls_to_become = InstanceNorm3d

@@ -1,6 +1,7 @@
 """The note on an exception that leaves a module: which layer raised it, with what inputs, called from which line.
 
-Each module that the exception passes on its way out puts its child's name in front of the path, so the success path costs nothing
+Each module that the exception passes on its way out puts its child's name in front of the path, so the success path
+costs nothing
 but a `try`. There is one note per exception, rewritten at each level.
 """
 
@@ -82,7 +83,9 @@ def _header(module: Module) -> str:
 
 
 def _describe(value: Any, depth: int = 0) -> str:
-    """A tensor as `float32[1, 8]` (and its device when not the CPU), containers by their items, the rest by its repr."""
+    """A tensor as `float32[1, 8]` (and its device when not the CPU), containers by their items, the rest by its
+    repr.
+    """
     if isinstance(value, Tensor):
         device = "" if value.device.type == "cpu" else f" on {value.device}"
         return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}{device}"
@@ -95,7 +98,9 @@ def _describe(value: Any, depth: int = 0) -> str:
 
 
 def _user_line(error: Exception) -> str:
-    """The innermost line outside the package: inside forward when the layer is the user's own, else where it was called."""
+    """The innermost line outside the package: inside forward when the layer is the user's own, else where it was
+    called.
+    """
     found = None
     trace = error.__traceback__
     while trace is not None:

@@ -14,7 +14,8 @@ __all__ = ["LazyModuleMixin"]
 class LazyModuleMixin:
     """Put before a layer class: parameters stay uninitialised until `initialize_parameters` has seen the first input.
 
-    After that first call the module's class becomes `cls_to_become` and nothing lazy is left. An optimizer is to be made after it.
+    After that first call the module's class becomes `cls_to_become` and nothing lazy is left. An optimizer is to be
+    made after it.
 
     >>> import pellucid as torch
     >>> layer = torch.nn.LazyLinear(3)
@@ -61,6 +62,7 @@ class LazyModuleMixin:
 
     def _replicate_for_data_parallel(self) -> Any:
         raise RuntimeError(
-            "Modules with uninitialized parameters can't be used with `DataParallel`. Run a dummy forward pass to correctly "
+            "Modules with uninitialized parameters can't be used with `DataParallel`. Run a dummy forward pass to "
+            "correctly "
             "initialize the modules"
         )

@@ -14,8 +14,10 @@ __all__ = ["LinearCrossEntropyOptions"]
 class LinearCrossEntropyOptions:
     """Settings of `F.linear_cross_entropy` that trade memory for time.
 
-    `batch_chunk_size` is the rows per chunk, or `chunking_method` chooses it: "auto", "aspect_ratio" (logits about as large as the
-    input) or "aspect_ratio:N" (N times smaller). `acc_policy` and `acc_dtype` say in what precision chunks are summed, and
+    `batch_chunk_size` is the rows per chunk, or `chunking_method` chooses it: "auto", "aspect_ratio" (logits about as
+    large as the
+    input) or "aspect_ratio:N" (N times smaller). `acc_policy` and `acc_dtype` say in what precision chunks are summed,
+    and
     `allow_retain_graph` whether backward can run twice.
 
     >>> import pellucid as torch
@@ -58,7 +60,8 @@ class LinearCrossEntropyOptions:
         rows = min((1 << max(target - 1, 0).bit_length()) // factor, num_batches)
         if self.batch_chunk_size is not None and self.batch_chunk_size != rows:
             raise ValueError(
-                f"batch_chunk_size (={self.batch_chunk_size}) and chunking_method ('{self.chunking_method}') give different chunk "
+                f"batch_chunk_size (={self.batch_chunk_size}) and chunking_method ('{self.chunking_method}') give "
+                f"different chunk "
                 f"sizes ({self.batch_chunk_size} vs {rows}); pass only one."
             )
         return max(1, rows)

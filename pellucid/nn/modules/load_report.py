@@ -1,4 +1,5 @@
-"""The text of a failed `load_state_dict`: PyTorch's phrases, keys grouped so that it stays short, and what probably went wrong.
+"""The text of a failed `load_state_dict`: PyTorch's phrases, keys grouped so that it stays short, and what probably
+went wrong.
 
 What counts as missing, unexpected or mismatched is decided in state.py.
 """

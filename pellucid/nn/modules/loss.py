@@ -7,55 +7,29 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import pellucid.nn.functional as F
 from pellucid import Tensor
-from pellucid.nn import _reduction as _Reduction
 
-from .distance import PairwiseDistance
 from .linear import Linear
 from .linear_cross_entropy_options import LinearCrossEntropyOptions
-from .module import Module
+from .margin_loss import (
+    CosineEmbeddingLoss,
+    HingeEmbeddingLoss,
+    MarginRankingLoss,
+    TripletMarginLoss,
+    TripletMarginWithDistanceLoss,
+)
+from .reduced_loss import _Loss, _WeightedLoss
 
 __all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HingeEmbeddingLoss",
-    "HuberLoss", "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss",
-    "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss",
-    "TripletMarginLoss", "TripletMarginWithDistanceLoss",
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
+    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "MSELoss",
+    "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss",
+    "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
-
-
-class _Loss(Module):
-    """What losses share: how the values of the elements are reduced."""
-
-    __constants__ = ["reduction"]
-    reduction: str
-
-    def __init__(
-        self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
-    ) -> None:
-        super().__init__()
-        if size_average is not None or reduce is not None:
-            reduction = _Reduction.legacy_get_string(size_average, reduce)
-        self.reduction = reduction
-
-
-class _WeightedLoss(_Loss):
-    """A loss with a weight per class, which is a buffer."""
-
-    weight: Tensor | None
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
 
 
 class L1Loss(_Loss):
@@ -71,7 +45,8 @@ class L1Loss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """−weight[y] · x[y] for log-probabilities (N, C, …) and classes (N, …); the mean is weighted, `ignore_index` does not count.
+    """−weight[y] · x[y] for log-probabilities (N, C, …) and classes (N, …); the mean is weighted, `ignore_index` does
+    not count.
 
     >>> import pellucid as torch
     >>> torch.nn.NLLLoss()(torch.tensor([[-1.0, -2.0]]), torch.tensor([1]))
@@ -93,9 +68,7 @@ class NLLLoss(_WeightedLoss):
         self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.nll_loss(
-            input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction
-        )
+        return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
 class NLLLoss2d(NLLLoss):
@@ -160,7 +133,8 @@ class GaussianNLLLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """y · (log y − x) for log-probabilities x; `log_target` says that y are logarithms too. Use reduction='batchmean' for the divergence.
+    """y · (log y − x) for log-probabilities x; `log_target` says that y are logarithms too. Use reduction='batchmean'
+    for the divergence.
 
     >>> import pellucid as torch
     >>> torch.nn.KLDivLoss(reduction="batchmean")(torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[0.5, 0.5]]))
@@ -234,32 +208,9 @@ class BCEWithLogitsLoss(_Loss):
         )
 
 
-class HingeEmbeddingLoss(_Loss):
-    """x where y = 1, max(0, margin − x) where y = −1.
-
-    >>> import pellucid as torch
-    >>> torch.nn.HingeEmbeddingLoss()(torch.tensor([0.5, 0.5]), torch.tensor([1, -1]))
-    tensor(0.5000)
-    """
-
-    __constants__ = ["margin", "reduction"]
-
-    def __init__(
-        self,
-        margin: float = 1.0,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
-
-
 class MultiLabelMarginLoss(_Loss):
-    """Σ max(0, 1 − (x[y_j] − x[i])) / C over the target classes y_j, which end at the first −1, and all other classes i.
+    """Σ max(0, 1 − (x[y_j] − x[i])) / C over the target classes y_j, which end at the first −1, and all other classes
+    i.
 
     >>> import pellucid as torch
     >>> torch.nn.MultiLabelMarginLoss()(torch.tensor([[0.1, 0.2, 0.4, 0.8]]), torch.tensor([[3, 0, -1, 1]]))
@@ -327,7 +278,8 @@ class SoftMarginLoss(_Loss):
 class CrossEntropyLoss(_WeightedLoss):
     """−log softmax(x)[y] for logits (N, C, …) and classes (N, …), or probabilities of the logits' shape.
 
-    `label_smoothing` mixes the target with the uniform distribution; `ignore_index` does not count. Szegedy et al., CVPR 2016.
+    `label_smoothing` mixes the target with the uniform distribution; `ignore_index` does not count. Szegedy et al.,
+    CVPR 2016.
 
     >>> import pellucid as torch
     >>> torch.nn.CrossEntropyLoss()(torch.zeros(1, 2), torch.tensor([1]))
@@ -435,55 +387,6 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
-class CosineEmbeddingLoss(_Loss):
-    """1 − cos(x₁, x₂) where y = 1, max(0, cos(x₁, x₂) − margin) where y = −1.
-
-    >>> import pellucid as torch
-    >>> x = torch.tensor([[1.0, 0.0]])
-    >>> torch.nn.CosineEmbeddingLoss()(x, x, torch.tensor([-1]))
-    tensor(1.)
-    """
-
-    __constants__ = ["margin", "reduction"]
-
-    def __init__(
-        self,
-        margin: float = 0.0,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
-
-    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
-
-
-class MarginRankingLoss(_Loss):
-    """max(0, −y (x₁ − x₂) + margin): y = 1 says that x₁ should be the larger, −1 the smaller.
-
-    >>> import pellucid as torch
-    >>> torch.nn.MarginRankingLoss()(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1]))
-    tensor(2.)
-    """
-
-    __constants__ = ["margin", "reduction"]
-
-    def __init__(
-        self,
-        margin: float = 0.0,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
-
-    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
-
-
 class MultiMarginLoss(_WeightedLoss):
     """Σ_{i≠y} max(0, weight[y] (margin − x[y] + x[i]))ᵖ / C for p of 1 or 2.
 
@@ -515,76 +418,6 @@ class MultiMarginLoss(_WeightedLoss):
         return F.multi_margin_loss(
             input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction
         )
-
-
-class TripletMarginLoss(_Loss):
-    """max(0, ‖a − p‖ − ‖a − n‖ + margin); with `swap` also ‖p − n‖ counts as the negative distance. Balntas et al., BMVC 2016.
-
-    >>> import pellucid as torch
-    >>> a, n = torch.zeros(1, 2), torch.tensor([[3.0, 4.0]])
-    >>> torch.nn.TripletMarginLoss(margin=6.0, eps=0.0)(a, a, n)
-    tensor(1.)
-    """
-
-    __constants__ = ["margin", "p", "eps", "swap", "reduction"]
-
-    def __init__(
-        self,
-        margin: float = 1.0,
-        p: float = 2.0,
-        eps: float = 1e-6,
-        swap: bool = False,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        if margin <= 0:
-            raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
-        self.margin = margin
-        self.p = p
-        self.eps = eps
-        self.swap = swap
-
-    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        return F.triplet_margin_loss(
-            anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps, swap=self.swap, reduction=self.reduction
-        )
-
-
-class TripletMarginWithDistanceLoss(_Loss):
-    """`TripletMarginLoss` with any distance function of two batches of vectors.
-
-    >>> import pellucid as torch
-    >>> loss = torch.nn.TripletMarginWithDistanceLoss(distance_function=lambda x, y: (x - y).abs().sum(-1))
-    >>> loss(torch.zeros(1, 2), torch.ones(1, 2), torch.zeros(1, 2))
-    tensor(3.)
-    """
-
-    __constants__ = ["margin", "swap", "reduction"]
-
-    def __init__(
-        self,
-        *,
-        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
-        margin: float = 1.0,
-        swap: bool = False,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(reduction=reduction)
-        if margin <= 0:
-            raise ValueError(
-                f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead"
-            )
-        self.distance_function = distance_function if distance_function is not None else PairwiseDistance()
-        self.margin = margin
-        self.swap = swap
-
-    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        return F.triplet_margin_with_distance_loss(
-            anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap,
-            reduction=self.reduction,
-        )  # fmt: skip
 
 
 class CTCLoss(_Loss):

@@ -1,6 +1,8 @@
-"""`Module`: what layers and models are made of. Registering parameters, buffers and submodules by assignment, calling, printing.
+"""`Module`: what layers and models are made of. Registering parameters, buffers and submodules by assignment, calling,
+printing.
 
-Its other parts have files of their own: hooks.py, state.py (saving and loading), traversal.py, conversion.py, layer_note.py.
+Its other parts have files of their own: hooks.py, state.py (saving and loading), traversal.py, conversion.py,
+layer_note.py.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from pellucid import Tensor
 from pellucid.nn.parameter import Buffer, Parameter
 
 from .conversion import Conversion
-from .hooks import (
+from .hooks import (  # noqa: F401 - some only for programs that look for them here
     HookRegistration,
     RemovableHandle,
     _global_backward_hooks,
@@ -37,7 +39,7 @@ from .hooks import (
     run_registration_hooks,
 )
 from .layer_note import add_layer_note
-from .state import _EXTRA_STATE_KEY_SUFFIX, StateDict, _IncompatibleKeys
+from .state import _EXTRA_STATE_KEY_SUFFIX, StateDict, _IncompatibleKeys  # noqa: F401 - likewise
 from .traversal import Traversal
 from .utils import _type_name
 
@@ -65,14 +67,16 @@ def _addindent(text: str, spaces: int) -> str:
 def _forward_unimplemented(self: Any, *input: Any) -> None:
     """Raise: the class has to define how its output is computed."""
     raise NotImplementedError(
-        f'Module [{type(self).__name__}] is missing the required "forward" function: define forward(self, ...) in the class'
+        f'Module [{type(self).__name__}] is missing the required "forward" function: define forward(self, ...) in the '
+        f"class"
     )
 
 
 class Module(HookRegistration, StateDict, Conversion, Traversal):
     """A part of a model: subclass it, make parameters and submodules in `__init__`, and compute in `forward`.
 
-    Assigned `Parameter`s, `Buffer`s and `Module`s are registered under the attribute's name. Call `super().__init__()` first.
+    Assigned `Parameter`s, `Buffer`s and `Module`s are registered under the attribute's name. Call `super().__init__()`
+    first.
 
     >>> import pellucid as torch
     >>> class Scale(torch.nn.Module):
@@ -154,11 +158,13 @@ class Module(HookRegistration, StateDict, Conversion, Traversal):
         if param is not None:
             if not isinstance(param, Parameter):
                 raise TypeError(
-                    f"cannot assign '{_type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
+                    f"cannot assign '{_type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None "
+                    f"required)"
                 )
             if param.grad_fn is not None:
                 raise ValueError(
-                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
+                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
+                    f"explicitly. To "
                     f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
                 )
             param = run_registration_hooks(_global_parameter_registration_hooks, self, name, param)
@@ -262,7 +268,8 @@ class Module(HookRegistration, StateDict, Conversion, Traversal):
             self.register_buffer(name, value)
         else:
             raise RuntimeError(
-                "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without the "
+                "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without "
+                "the "
                 "persistent argument is not allowed."
             )
 
@@ -304,7 +311,9 @@ class Module(HookRegistration, StateDict, Conversion, Traversal):
         return self
 
     def eval(self: Self) -> Self:
-        """Put this module and all below it into evaluation mode: dropout passes, batch norm uses its running statistics."""
+        """Put this module and all below it into evaluation mode: dropout passes, batch norm uses its running
+        statistics.
+        """
         return self.train(False)
 
     def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
@@ -329,7 +338,9 @@ class Module(HookRegistration, StateDict, Conversion, Traversal):
                 gradient.zero_()
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Make calls of this module go through `pellucid.compile`, with these arguments; the parameters stay where they are."""
+        """Make calls of this module go through `pellucid.compile`, with these arguments; the parameters stay where they
+        are.
+        """
         import pellucid
 
         self._compiled_call_impl = pellucid.compile(self._call_impl, *args, **kwargs)
@@ -361,7 +372,9 @@ class Module(HookRegistration, StateDict, Conversion, Traversal):
         """A shallow copy whose parameters are taken away, for a wrapper to put other tensors in their places."""
         replica = self.__new__(type(self))
         replica.__dict__ = self.__dict__.copy()
-        replica.__dict__.update(_parameters={}, _buffers=self._buffers.copy(), _modules=self._modules.copy(), _is_replica=True)
+        replica.__dict__.update(
+            _parameters={}, _buffers=self._buffers.copy(), _modules=self._modules.copy(), _is_replica=True
+        )
         return replica
 
 

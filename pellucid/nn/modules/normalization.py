@@ -1,4 +1,6 @@
-"""Normalisation over the last dimensions or over groups of channels: LayerNorm, GroupNorm, RMSNorm, and response normalisation."""
+"""Normalisation over the last dimensions or over groups of channels: LayerNorm, GroupNorm, RMSNorm, and response
+normalisation.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSN
 
 
 class LocalResponseNorm(Module):
-    """x_c / (k + alpha/size · Σ x²)^beta, the sum over `size` neighbouring channels of (N, C, …). Krizhevsky et al., 2012.
+    """x_c / (k + alpha/size · Σ x²)^beta, the sum over `size` neighbouring channels of (N, C, …). Krizhevsky et al.,
+    2012.
 
     >>> import pellucid as torch
     >>> torch.nn.LocalResponseNorm(2)(torch.ones(1, 4, 3, 3)).shape
@@ -42,7 +45,8 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """The older form of `LocalResponseNorm`, for (N, C, H, W) only; the first channel stays in the window of all later ones.
+    """The older form of `LocalResponseNorm`, for (N, C, H, W) only; the first channel stays in the window of all later
+    ones.
 
     >>> import pellucid as torch
     >>> torch.nn.CrossMapLRN2d(3)(torch.ones(1, 4, 2, 2)).shape
@@ -124,13 +128,13 @@ class LayerNorm(Module):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
-        )
+        affine = f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        return f"{self.normalized_shape}, eps={self.eps}, {affine}"
 
 
 class GroupNorm(Module):
-    """(x − mean) / √(variance + eps) · weight + bias per sample over each group of channels of (N, C, …). Wu and He, ECCV 2018.
+    """(x − mean) / √(variance + eps) · weight + bias per sample over each group of channels of (N, C, …). Wu and He,
+    ECCV 2018.
 
     >>> import pellucid as torch
     >>> torch.nn.GroupNorm(2, 4)(torch.ones(1, 4, 3, 3)).shape
@@ -182,13 +186,13 @@ class GroupNorm(Module):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return (
-            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
-        )
+        affine = f"affine={self.affine}, bias={self.bias is not None}"
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, {affine}"
 
 
 class RMSNorm(Module):
-    """x / √(mean(x²) + eps) · weight over the last dimensions; eps None is the dtype's epsilon. Zhang and Sennrich, NeurIPS 2019.
+    """x / √(mean(x²) + eps) · weight over the last dimensions; eps None is the dtype's epsilon. Zhang and Sennrich,
+    NeurIPS 2019.
 
     >>> import pellucid as torch
     >>> torch.nn.RMSNorm(2, elementwise_affine=False)(torch.tensor([[3.0, 3.0]])).round(decimals=2)
@@ -213,7 +217,9 @@ class RMSNorm(Module):
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        scale = Parameter(pellucid.empty(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        scale = (
+            Parameter(pellucid.empty(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        )
         self.register_parameter("weight", scale)
         self.reset_parameters()
 

@@ -1,4 +1,6 @@
-"""Pooling: the largest, mean or p-norm of each window, windows chosen by number or at random, and the inverse of max pooling."""
+"""Pooling: the largest, mean or p-norm of each window, windows chosen by number or at random, and the inverse of max
+pooling.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,10 @@ from .module import Module
 from .utils import _pair, _single, _triple
 
 __all__ = [
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d",
-    "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d",
-    "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
+    "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
+    "MaxUnpool3d",
 ]  # fmt: skip
 
 
@@ -76,7 +79,8 @@ class MaxPool1d(_MaxPoolNd):
 
 
 class MaxPool2d(_MaxPoolNd):
-    """The largest value of each window of (N, C, H, W) or (C, H, W), and with `return_indices` where it is in the flat plane.
+    """The largest value of each window of (N, C, H, W) or (C, H, W), and with `return_indices` where it is in the flat
+    plane.
 
     >>> import pellucid as torch
     >>> torch.nn.MaxPool2d(3, stride=2)(torch.ones(20, 16, 50, 32)).shape
@@ -117,7 +121,8 @@ class _MaxUnpoolNd(Module):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """Put the maxima back where `MaxPool1d(return_indices=True)` found them, zeros elsewhere; `output_size` settles the size.
+    """Put the maxima back where `MaxPool1d(return_indices=True)` found them, zeros elsewhere; `output_size` settles the
+    size.
 
     >>> import pellucid as torch
     >>> values, where = torch.nn.MaxPool1d(2, return_indices=True)(torch.tensor([[[1.0, 3.0, 2.0, 0.0]]]))
@@ -136,7 +141,8 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """Put the maxima back where `MaxPool2d(return_indices=True)` found them, zeros elsewhere; `output_size` settles the size.
+    """Put the maxima back where `MaxPool2d(return_indices=True)` found them, zeros elsewhere; `output_size` settles the
+    size.
 
     >>> import pellucid as torch
     >>> values, where = torch.nn.MaxPool2d(2, return_indices=True)(torch.ones(1, 1, 4, 4))
@@ -155,7 +161,8 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """Put the maxima back where `MaxPool3d(return_indices=True)` found them, zeros elsewhere; `output_size` settles the size.
+    """Put the maxima back where `MaxPool3d(return_indices=True)` found them, zeros elsewhere; `output_size` settles the
+    size.
 
     >>> import pellucid as torch
     >>> values, where = torch.nn.MaxPool3d(2, return_indices=True)(torch.ones(1, 1, 2, 2, 2))
@@ -208,9 +215,7 @@ class AvgPool1d(_AvgPoolNd):
         self.count_include_pad = count_include_pad
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool1d(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
-        )
+        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
 class _AvgPoolWithDivisor(_AvgPoolNd):
@@ -247,7 +252,13 @@ class AvgPool2d(_AvgPoolWithDivisor):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool2d(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
         )
 
 
@@ -261,7 +272,13 @@ class AvgPool3d(_AvgPoolWithDivisor):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool3d(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
         )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -365,9 +382,8 @@ class _LPPoolNd(Module):
         self.ceil_mode = ceil_mode
 
     def extra_repr(self) -> str:
-        return (
-            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
-        )
+        window = f"kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
+        return f"norm_type={self.norm_type}, {window}"
 
 
 class LPPool1d(_LPPoolNd):

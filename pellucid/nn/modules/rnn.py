@@ -1,6 +1,7 @@
 """Recurrent layers over whole sequences, padded or packed: `RNN`, `LSTM`, `GRU`. One step at a time is in rnn_cells.py.
 
-The recurrences are operators (`pellucid.lstm` and its kin); here are the weights, the start states and the checks of shapes.
+The recurrences are operators (`pellucid.lstm` and its kin); here are the weights, the start states and the checks of
+shapes.
 """
 
 from __future__ import annotations
@@ -39,13 +40,15 @@ def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tens
 
 
 class RNNBase(Module):
-    """What recurrent layers share: weights named weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, … for layers and directions.
+    """What recurrent layers share: weights named weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, … for layers and
+    directions.
 
     Every weight starts uniform on ±1/√hidden_size. `dropout` acts between layers, in training.
     """
 
     __constants__ = [
-        "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional", "proj_size",
+        "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional",
+        "proj_size",
     ]  # fmt: skip
     mode: str
     input_size: int
@@ -106,7 +109,10 @@ class RNNBase(Module):
         """Make and name the weights of one layer in one direction."""
         gates = _GATES[self.mode] * self.hidden_size
         inputs = self.input_size if layer == 0 else self._real_hidden_size * self._num_directions
-        shapes: dict[str, tuple[int, ...]] = {"weight_ih": (gates, inputs), "weight_hh": (gates, self._real_hidden_size)}
+        shapes: dict[str, tuple[int, ...]] = {
+            "weight_ih": (gates, inputs),
+            "weight_hh": (gates, self._real_hidden_size),
+        }
         if self.bias:
             shapes.update(bias_ih=(gates,), bias_hh=(gates,))
         if self.proj_size > 0:
@@ -128,7 +134,9 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
-        """Nothing: the operators take the weights as they lie, so there is no layout to restore. It is here for programs that call it."""
+        """Nothing: the operators take the weights as they lie, so there is no layout to restore. It is here for
+        programs that call it.
+        """
 
     def reset_parameters(self) -> None:
         """Draw every weight anew."""
@@ -194,8 +202,11 @@ class RNNBase(Module):
             text += f", bidirectional={self.bidirectional}"
         return text
 
+    def __getstate__(self) -> dict[str, Any]:
+        # PyTorch's own layer, should it read this, wants the flat list.
+        return {**super().__getstate__(), "_flat_weights": self._flat_weights}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # PyTorch's pickles also hold the flat list, which is looked up here instead.
         kept = {name: value for name, value in state.items() if name not in ("_flat_weights", "_flat_weight_refs")}
         super().__setstate__({"proj_size": 0, **kept})
 
@@ -205,7 +216,9 @@ class RNNBase(Module):
         return input.new_zeros((self.num_layers * self._num_directions, batch, self._real_hidden_size))
 
     def _with_batch(self, hx: Any, is_batched: bool) -> Any:
-        """The start state with a batch dimension; RuntimeError when it has the wrong number of dimensions for the input."""
+        """The start state with a batch dimension; RuntimeError when it has the wrong number of dimensions for the
+        input.
+        """
         dims = 3 if is_batched else 2
         if hx.dim() != dims:
             kind = f"{'batched' if is_batched else 'unbatched'} {dims}-D"
@@ -275,7 +288,8 @@ def _check_dropout(dropout: Any, num_layers: int) -> None:
         )
     if dropout > 0 and num_layers == 1:  # type: ignore[operator]
         warnings.warn(
-            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater than "
+            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
+            "greater than "
             f"1, but got dropout={dropout} and num_layers={num_layers}",
             stacklevel=4,
         )
@@ -302,9 +316,11 @@ def _check_sizes(input_size: Any, hidden_size: Any, num_layers: int, proj_size: 
 
 
 class RNN(RNNBase):
-    """h_t = tanh(W_ih x_t + b_ih + W_hh h_{t−1} + b_hh), or relu with `nonlinearity='relu'`; several layers, both directions. Elman, 1990.
+    """h_t = tanh(W_ih x_t + b_ih + W_hh h_{t−1} + b_hh), or relu with `nonlinearity='relu'`; several layers, both
+    directions. Elman, 1990.
 
-    input (L, N, H_in), or (N, L, H_in) with `batch_first`, or (L, H_in), or a packed sequence. Returns the outputs of the last layer
+    input (L, N, H_in), or (N, L, H_in) with `batch_first`, or (L, H_in), or a packed sequence. Returns the outputs of
+    the last layer
     and the last state (layers · directions, N, hidden_size).
 
     >>> import pellucid as torch
@@ -333,7 +349,8 @@ class RNN(RNNBase):
 class LSTM(RNNBase):
     """Long short-term memory: c_t = f ⊙ c_{t−1} + i ⊙ g, h_t = o ⊙ tanh(c_t). Hochreiter and Schmidhuber, 1997.
 
-    The gates i, f, g, o, in this order in the weights, are sigmoids (g a tanh) of W_ih x_t + b_ih + W_hh h_{t−1} + b_hh; with
+    The gates i, f, g, o, in this order in the weights, are sigmoids (g a tanh) of W_ih x_t + b_ih + W_hh h_{t−1} +
+    b_hh; with
     `proj_size` h is projected by W_hr. The state is the pair (h, c), each (layers · directions, N, size).
 
     >>> import pellucid as torch
@@ -370,7 +387,8 @@ class LSTM(RNNBase):
         if hx[0].dim() != dims or hx[1].dim() != dims:
             kind = f"{'batched' if is_batched else 'unbatched'} {dims}-D"
             raise RuntimeError(
-                f"For {kind} input, hx and cx should also be {dims}-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
+                f"For {kind} input, hx and cx should also be {dims}-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) "
+                f"tensors"
             )
         return hx if is_batched else (hx[0].unsqueeze(1), hx[1].unsqueeze(1))
 
@@ -385,7 +403,8 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent unit: h_t = (1 − z) ⊙ n + z ⊙ h_{t−1}, n = tanh(W_in x + b_in + r ⊙ (W_hn h + b_hn)). Cho et al., EMNLP 2014.
+    """Gated recurrent unit: h_t = (1 − z) ⊙ n + z ⊙ h_{t−1}, n = tanh(W_in x + b_in + r ⊙ (W_hn h + b_hn)). Cho et al.,
+    EMNLP 2014.
 
     The gates r, z, n stand in this order in the weights; r and z are sigmoids.
 

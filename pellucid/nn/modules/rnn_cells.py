@@ -18,6 +18,8 @@ __all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
 class RNNCellBase(Module):
     """What cells share: weight_ih, weight_hh, bias_ih, bias_hh, each starting uniform on ±1/√hidden_size."""
 
+    __module__ = "pellucid.nn.modules.rnn"  # where files of PyTorch say that it is
+
     __constants__ = ["input_size", "hidden_size", "bias"]
     input_size: int
     hidden_size: int
@@ -72,12 +74,15 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """h′ = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu with `nonlinearity='relu'`: (N, input_size), (N, hidden_size) → (N, hidden_size).
+    """h′ = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu with `nonlinearity='relu'`: (N, input_size), (N, hidden_size) →
+    (N, hidden_size).
 
     >>> import pellucid as torch
     >>> torch.nn.RNNCell(10, 20)(torch.ones(3, 10)).shape
     torch.Size([3, 20])
     """
+
+    __module__ = "pellucid.nn.modules.rnn"  # where files of PyTorch say that it is
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
     nonlinearity: str
@@ -112,6 +117,8 @@ class LSTMCell(RNNCellBase):
     (torch.Size([3, 20]), torch.Size([3, 20]))
     """
 
+    __module__ = "pellucid.nn.modules.rnn"  # where files of PyTorch say that it is
+
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
@@ -139,6 +146,8 @@ class GRUCell(RNNCellBase):
     >>> torch.nn.GRUCell(10, 20)(torch.ones(3, 10), torch.zeros(3, 20)).shape
     torch.Size([3, 20])
     """
+
+    __module__ = "pellucid.nn.modules.rnn"  # where files of PyTorch say that it is
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None

@@ -37,6 +37,8 @@ class Softmin(_AlongDim):
     tensor([0.5000, 0.5000])
     """
 
+    __module__ = "pellucid.nn.modules.activation"  # where files of PyTorch say that it is
+
     def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
 
@@ -48,6 +50,8 @@ class Softmax(_AlongDim):
     >>> torch.nn.Softmax(dim=1)(torch.tensor([[0.0, 0.0]]))
     tensor([[0.5000, 0.5000]])
     """
+
+    __module__ = "pellucid.nn.modules.activation"  # where files of PyTorch say that it is
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim, _stacklevel=5)
@@ -62,6 +66,8 @@ class Softmax2d(Module):
             [0.2500, 0.2500]])
     """
 
+    __module__ = "pellucid.nn.modules.activation"  # where files of PyTorch say that it is
+
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
@@ -75,6 +81,8 @@ class LogSoftmax(_AlongDim):
     >>> torch.nn.LogSoftmax(dim=0)(torch.tensor([0.0, 0.0]))
     tensor([-0.6931, -0.6931])
     """
+
+    __module__ = "pellucid.nn.modules.activation"  # where files of PyTorch say that it is
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim, _stacklevel=5)

@@ -24,7 +24,9 @@ def _counted_from_front(padding_idx: int | None, rows: int, name: str) -> int | 
 
 
 class _Table(Module):
-    """What the two layers share: a table of vectors, drawn from the normal distribution, with one row of zeros if so asked."""
+    """What the two layers share: a table of vectors, drawn from the normal distribution, with one row of zeros if so
+    asked.
+    """
 
     num_embeddings: int
     embedding_dim: int
@@ -39,7 +41,8 @@ class _Table(Module):
             return
         if tuple(given.shape) != shape:
             raise AssertionError(
-                f"Shape of weight does not match num_embeddings and embedding_dim: {tuple(given.shape)} instead of {shape}"
+                f"Shape of weight does not match num_embeddings and embedding_dim: {tuple(given.shape)} instead of "
+                f"{shape}"
             )
         self.weight = Parameter(given, requires_grad=requires_grad)
 
@@ -57,7 +60,8 @@ class _Table(Module):
 class Embedding(_Table):
     """Row i of a (num_embeddings, embedding_dim) table for each index i: (*) → (*, embedding_dim).
 
-    The row `padding_idx` starts at zero and gets no gradient; `max_norm` rescales, in place, rows that are looked up and longer.
+    The row `padding_idx` starts at zero and gets no gradient; `max_norm` rescales, in place, rows that are looked up
+    and longer.
 
     >>> import pellucid as torch
     >>> torch.nn.Embedding(10, 3)(torch.tensor([[1, 2, 4, 5], [4, 3, 2, 9]])).shape
@@ -132,12 +136,21 @@ class Embedding(_Table):
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape
         return cls(
-            rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, _weight=embeddings, _freeze=freeze
+            rows,
+            columns,
+            padding_idx,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            sparse,
+            _weight=embeddings,
+            _freeze=freeze,
         )
 
 
 class EmbeddingBag(_Table):
-    """The sum, mean or maximum (`mode`) of the rows of each bag of indices, without making the rows: (B, N) → (B, embedding_dim).
+    """The sum, mean or maximum (`mode`) of the rows of each bag of indices, without making the rows: (B, N) → (B,
+    embedding_dim).
 
     A 1-dimensional input is cut into bags at `offsets`. The row `padding_idx` does not count.
 
@@ -148,8 +161,8 @@ class EmbeddingBag(_Table):
     """
 
     __constants__ = [
-        "num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse", "include_last_offset",
-        "padding_idx",
+        "num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse",
+        "include_last_offset", "padding_idx",
     ]  # fmt: skip
 
     def __init__(
@@ -179,9 +192,7 @@ class EmbeddingBag(_Table):
         self.sparse = sparse
         self.include_last_offset = include_last_offset
 
-    def forward(
-        self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         return F.embedding_bag(
             input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
             per_sample_weights, self.include_last_offset, self.padding_idx,

@@ -86,17 +86,21 @@ class StateDict:
     def get_extra_state(self) -> Any:
         """What to save besides tensors; override it together with `set_extra_state`. It must be picklable."""
         raise RuntimeError(
-            f"{type(self).__name__} has no extra state: Module.get_extra_state is only called on classes that override it."
+            f"{type(self).__name__} has no extra state: Module.get_extra_state is only called on classes that "
+            f"override it."
         )
 
     def set_extra_state(self, state: Any) -> None:
         """Take back what `get_extra_state` gave; called by `load_state_dict`."""
         raise RuntimeError(
-            f"{type(self).__name__} has no extra state: Module.set_extra_state is only called on classes that override it."
+            f"{type(self).__name__} has no extra state: Module.set_extra_state is only called on classes that "
+            f"override it."
         )
 
     def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after this module is saved; it changes state_dict in place."""
+        """Call `hook(module, state_dict, prefix, local_metadata)` after this module is saved; it changes state_dict in
+        place.
+        """
         hook._from_public_api = True  # type: ignore[attr-defined]
         return _add(self._state_dict_hooks, hook)
 
@@ -114,7 +118,9 @@ class StateDict:
         return _add(self._state_dict_pre_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)` before loading."""
+        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)`
+        before loading.
+        """
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def _register_load_state_dict_pre_hook(self, hook: Hook, with_module: bool = False) -> RemovableHandle:
@@ -147,7 +153,8 @@ class StateDict:
         """
         if args:
             warnings.warn(
-                "Positional args are being deprecated, use kwargs instead: state_dict(destination=..., prefix=..., keep_vars=...).",
+                "Positional args are being deprecated, use kwargs instead: state_dict(destination=..., prefix=..., "
+                "keep_vars=...).",
                 FutureWarning,
                 stacklevel=2,
             )
@@ -179,7 +186,8 @@ class StateDict:
     ) -> _IncompatibleKeys:
         """Copy the tensors of `state_dict` into this module, by name; returns the missing and the unexpected keys.
 
-        RuntimeError when a shape differs, or, with `strict`, when the keys differ; then nothing has been loaded. `assign` puts the
+        RuntimeError when a shape differs, or, with `strict`, when the keys differ; then nothing has been loaded.
+        `assign` puts the
         given tensors in place of the module's own. `strip_prefix` is taken off the keys first.
 
         >>> import pellucid as torch
@@ -256,7 +264,8 @@ def _load(module: Module, entries: Any, metadata: Any, strict: bool, assign: boo
     with plan.collecting():
         _check_tree(module, entries, "", metadata, assign, incompatible, error_msgs)
     has_bad_keys = strict and any(incompatible)
-    # A post hook may forgive missing keys, and may look at what was loaded: only then is something written before the verdict.
+    # A post hook may forgive missing keys, and may look at what was loaded: only then is something written before the
+    # verdict.
     if error_msgs or (has_bad_keys and not plan.keep_old):
         missing, unexpected = incompatible if strict else ([], [])
         raise RuntimeError(load_error(owner, missing, unexpected, error_msgs))
@@ -272,7 +281,13 @@ def _load(module: Module, entries: Any, metadata: Any, strict: bool, assign: boo
 
 
 def _check_tree(
-    module: Module, entries: Any, prefix: str, metadata: Any, assign: bool, incompatible: _IncompatibleKeys, error_msgs: list[str]
+    module: Module,
+    entries: Any,
+    prefix: str,
+    metadata: Any,
+    assign: bool,
+    incompatible: _IncompatibleKeys,
+    error_msgs: list[str],
 ) -> None:
     local_metadata = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
     if assign:
@@ -293,7 +308,8 @@ def _run_post_hooks(module: Module, incompatible: _IncompatibleKeys) -> None:
     for hook in module._load_state_dict_post_hooks.values():
         if hook(module, incompatible) is not None:
             raise AssertionError(
-                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if "
+                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, "
+                "if "
                 "incompatible_keys need to be modified, it should be done inplace."
             )
 
@@ -313,7 +329,8 @@ def _plan_one(
     """Check one entry against the tensor that it is for, and plan the write."""
     if not (isinstance(given, Tensor) or hasattr(type(given), "__torch_function__")):
         error_msgs.append(
-            f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint but '
+            f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
+            f"but "
             f"received {type(given)}"
         )
         return
@@ -322,14 +339,17 @@ def _plan_one(
             given = given[0]  # scalars were saved with one dimension before PyTorch 0.4
         if given.shape != param.shape:
             error_msgs.append(
-                f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current model "
+                f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in "
+                f"current model "
                 f"is {param.shape}."
             )
             return
     if not is_lazy(param) and param.is_meta and not given.is_meta and not assign:
         warnings.warn(
-            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is "
-            "a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in "
+            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current "
+            f"model, which is "
+            "a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their "
+            "corresponding key in "
             "the module instead of copying them in place?)",
             stacklevel=6,
         )
@@ -360,7 +380,8 @@ def _copy(key: str, param: Tensor, given: Tensor, error_msgs: list[str]) -> None
             param.copy_(given)
         except Exception as error:
             error_msgs.append(
-                f'While copying the parameter named "{key}", whose dimensions in the model are {param.size()} and whose '
+                f'While copying the parameter named "{key}", whose dimensions in the model are {param.size()} and '
+                f"whose "
                 f"dimensions in the checkpoint are {given.size()}, an exception occurred : {error.args}."
             )
 

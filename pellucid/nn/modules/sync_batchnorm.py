@@ -21,7 +21,9 @@ def synchronised_batch_norm(
     momentum: float,
     process_group: Any,
 ) -> Tensor:
-    """Normalise `input` (N, C, …) by the mean and variance over every process's batch, and update the running statistics."""
+    """Normalise `input` (N, C, …) by the mean and variance over every process's batch, and update the running
+    statistics.
+    """
     dims = [d for d in range(input.dim()) if d != 1]
     shape = [1, -1] + [1] * (input.dim() - 2)
     wide = input.to(pellucid.float32) if input.dtype in (pellucid.float16, pellucid.bfloat16) else input
@@ -47,7 +49,9 @@ def synchronised_batch_norm(
 
 
 class _SumOverProcesses(Function):
-    """The sum of a tensor over the processes; the gradient of a sum that everyone uses is the sum of everyone's gradients."""
+    """The sum of a tensor over the processes; the gradient of a sum that everyone uses is the sum of everyone's
+    gradients.
+    """
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor, process_group: Any) -> Tensor:

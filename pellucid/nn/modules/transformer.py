@@ -1,4 +1,6 @@
-"""Transformer encoder and decoder layers, their stacks, and the encoder-decoder model. Vaswani et al., "Attention Is All You Need", 2017."""
+"""Transformer encoder and decoder layers, their stacks, and the encoder-decoder model. Vaswani et al., "Attention Is
+All You Need", 2017.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,20 @@ import pellucid.nn.functional as F
 from pellucid import Tensor
 from pellucid.nn.init import xavier_uniform_
 
-from .attention import MultiheadAttention
+from .activation import GELU, MultiheadAttention, ReLU
 from .container import ModuleList
 from .dropout import Dropout
 from .linear import Linear
 from .module import Module
 from .normalization import LayerNorm
 
-__all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]
+__all__ = [
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
+]
 
 Activation = str | Callable[[Tensor], Tensor]
 
@@ -34,7 +42,9 @@ def _get_seq_len(src: Tensor, batch_first: bool) -> int:
 
 
 def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:
-    """Whether `mask` may be treated as the causal one: what `is_causal` says, or if it is None, what comparing them says."""
+    """Whether `mask` may be treated as the causal one: what `is_causal` says, or if it is None, what comparing them
+    says.
+    """
     if is_causal is not None or mask is None:
         return is_causal is True
     length = size if size is not None else mask.size(-2)
@@ -60,7 +70,8 @@ def _get_clones(module: Module, n: int) -> ModuleList:
 class Transformer(Module):
     """An encoder over `src`, and a decoder over `tgt` that also attends to the encoder's output.
 
-    src (S, N, d_model), tgt (T, N, d_model), or (N, …) with `batch_first`, or without N; the output has the shape of tgt. Weights of
+    src (S, N, d_model), tgt (T, N, d_model), or (N, …) with `batch_first`, or without N; the output has the shape of
+    tgt. Weights of
     matrices start Xavier-uniform.
 
     >>> import pellucid as torch
@@ -89,7 +100,8 @@ class Transformer(Module):
     ) -> None:
         super().__init__()
         settings = (
-            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype,
+            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias,
+            device, dtype,
         )  # fmt: skip
         if custom_encoder is not None:
             self.encoder = custom_encoder
@@ -127,9 +139,7 @@ class Transformer(Module):
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(
-            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
-        )
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
         return self.decoder(
             tgt,
             memory,
@@ -162,7 +172,8 @@ class Transformer(Module):
 class TransformerEncoder(Module):
     """`num_layers` copies of an encoder layer, one after the other, and a last normalisation.
 
-    `enable_nested_tensor` and `mask_check` choose PyTorch's nested-tensor path, which Pellucid does not need: padded positions are
+    `enable_nested_tensor` and `mask_check` choose PyTorch's nested-tensor path, which Pellucid does not need: padded
+    positions are
     computed here, and have no influence on the others.
 
     >>> import pellucid as torch
@@ -256,7 +267,8 @@ class TransformerDecoder(Module):
 class TransformerEncoderLayer(Module):
     """Self-attention, then a two-layer network on each position; around each a residual connection and a normalisation.
 
-    norm(x + f(x)), or with `norm_first` x + f(norm(x)). (S, N, d_model), or (N, S, d_model) with `batch_first`, or without N.
+    norm(x + f(x)), or with `norm_first` x + f(norm(x)). (S, N, d_model), or (N, S, d_model) with `batch_first`, or
+    without N.
 
     >>> import pellucid as torch
     >>> torch.nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16)(torch.ones(10, 3, 8)).shape
@@ -291,6 +303,10 @@ class TransformerEncoderLayer(Module):
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self.activation = _get_activation_fn(activation)
+        # PyTorch's layer reads this number when it is unpickled there: 1 for ReLU, 2 for GELU, 0 for others.
+        is_relu = self.activation is F.relu or isinstance(self.activation, ReLU)
+        is_gelu = self.activation is F.gelu or isinstance(self.activation, GELU)
+        self.activation_relu_or_gelu = 1 if is_relu else 2 if is_gelu else 0
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -328,7 +344,8 @@ class TransformerEncoderLayer(Module):
 
 
 class TransformerDecoderLayer(Module):
-    """Self-attention, attention to `memory`, then a two-layer network on each position; residuals and normalisation around each.
+    """Self-attention, attention to `memory`, then a two-layer network on each position; residuals and normalisation
+    around each.
 
     >>> import pellucid as torch
     >>> layer = torch.nn.TransformerDecoderLayer(8, nhead=2, dim_feedforward=16)

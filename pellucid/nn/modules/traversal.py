@@ -50,7 +50,9 @@ class Traversal:
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """Every parameter with its dotted name; a shared one under its first name, or under all with `remove_duplicate=False`."""
+        """Every parameter with its dotted name; a shared one under its first name, or under all with
+        `remove_duplicate=False`.
+        """
         yield from self._named_members(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:

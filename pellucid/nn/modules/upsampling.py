@@ -16,7 +16,8 @@ __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 class Upsample(Module):
     """Resize the spatial dimensions of (N, C, …) to `size`, or by `scale_factor`; see `F.interpolate`.
 
-    `mode` is 'nearest', 'linear', 'bilinear', 'bicubic' or 'trilinear'; `align_corners` makes the corner samples coincide.
+    `mode` is 'nearest', 'linear', 'bilinear', 'bicubic' or 'trilinear'; `align_corners` makes the corner samples
+    coincide.
 
     >>> import pellucid as torch
     >>> torch.nn.Upsample(scale_factor=2)(torch.tensor([[[1.0, 2.0]]]))
@@ -76,7 +77,8 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Bilinear resizing of (N, C, H, W) with aligned corners; `Upsample(mode='bilinear', align_corners=True)` is the same.
+    """Bilinear resizing of (N, C, H, W) with aligned corners; `Upsample(mode='bilinear', align_corners=True)` is the
+    same.
 
     >>> import pellucid as torch
     >>> torch.nn.UpsamplingBilinear2d(scale_factor=2)(torch.ones(1, 1, 2, 2)).shape

@@ -35,7 +35,9 @@ def _list_with_default(out_size: Any, defaults: Sequence[int]) -> Any:
         return out_size
     if len(defaults) <= len(out_size):
         raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
-    return [default if size is None else size for size, default in zip(out_size, defaults[-len(out_size) :], strict=True)]
+    return [
+        default if size is None else size for size, default in zip(out_size, defaults[-len(out_size) :], strict=True)
+    ]
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
@@ -64,4 +66,6 @@ def _type_name(value: Any) -> str:
     if isinstance(value, Tensor):
         return value.type()
     kind = value if isinstance(value, type) else type(value)
-    return kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    return (
+        kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    )

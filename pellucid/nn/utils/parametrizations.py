@@ -38,7 +38,9 @@ def _make_orthogonal(a: Tensor) -> Tensor:
 
 
 class _Orthogonal(Module):
-    """A matrix with orthonormal columns (or rows, when it is wide) out of any matrix; `base` is the point it starts from."""
+    """A matrix with orthonormal columns (or rows, when it is wide) out of any matrix; `base` is the point it starts
+    from.
+    """
 
     base: Tensor | None
 
@@ -120,7 +122,8 @@ def orthogonal(
 ) -> Module:
     """Keep a matrix (or a batch of them) orthogonal: QᵀQ = 1, or QQᵀ = 1 when it is wide. Lezcano-Casado, 2019.
 
-    `orthogonal_map` is 'matrix_exp', 'cayley' or 'householder'. `use_trivialization` starts from the present weight and keeps it as
+    `orthogonal_map` is 'matrix_exp', 'cayley' or 'householder'. `use_trivialization` starts from the present weight and
+    keeps it as
     a buffer of its size.
 
     >>> import pellucid as torch
@@ -161,7 +164,8 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Train the length (original0) and the direction (original1) of a weight apart; one length per slice along `dim`, one for all with None.
+    """Train the length (original0) and the direction (original1) of a weight apart; one length per slice along `dim`,
+    one for all with None.
 
     Salimans and Kingma, NeurIPS 2016. State dicts of the older `nn.utils.weight_norm` load too.
 
@@ -240,7 +244,8 @@ class _SpectralNorm(Module):
 def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Module:
-    """Keep the largest singular value of a weight at 1; rows go along `dim`, by default the output channels. Miyato et al., ICLR 2018.
+    """Keep the largest singular value of a weight at 1; rows go along `dim`, by default the output channels. Miyato et
+    al., ICLR 2018.
 
     >>> import pellucid as torch
     >>> layer = torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(20, 40))

@@ -57,7 +57,9 @@ def _register(module: Module, name: str, tensor: Tensor) -> None:
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor, in order, and the tensors that it is computed from: `original`, or `original0`, …"""
+    """The parametrizations of one tensor, in order, and the tensors that it is computed from: `original`, or
+    `original0`, …
+    """
 
     original: Tensor
     unsafe: bool
@@ -80,7 +82,9 @@ class ParametrizationList(ModuleList):
             _check_same(self(), shape, dtype, what, "unparametrized", "parametrized")
 
     def _inverted(self, original: Tensor) -> Any:
-        """What `original` is computed from, as the last `right_inverse` gives it; parametrizations without one pass it on."""
+        """What `original` is computed from, as the last `right_inverse` gives it; parametrizations without one pass it
+        on.
+        """
         new: Any = original
         with pellucid.no_grad():
             for module in reversed(list(self)):
@@ -91,7 +95,8 @@ class ParametrizationList(ModuleList):
                         pass
         if not isinstance(new, (Tensor, Sequence)):
             raise ValueError(
-                f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got {type(new).__name__}"
+                f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
+                f"{type(new).__name__}"
             )
         return new
 
@@ -100,7 +105,8 @@ class ParametrizationList(ModuleList):
             old_value, new_value = getattr(original, what), getattr(new, what)
             if old_value != new_value:
                 raise ValueError(
-                    f"When `right_inverse` outputs one tensor, it may not change the {what}.\noriginal.{what}: {old_value}\n"
+                    f"When `right_inverse` outputs one tensor, it may not change the {what}.\noriginal.{what}: "
+                    f"{old_value}\n"
                     f"right_inverse(original).{what}: {new_value}"
                 )
         # The same object stays the parameter, so optimizers that know it keep working.
@@ -111,7 +117,8 @@ class ParametrizationList(ModuleList):
         for i, each in enumerate(new):
             if not isinstance(each, Tensor):
                 raise ValueError(
-                    f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element {i} of the "
+                    f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element {i} "
+                    f"of the "
                     f"sequence with type {type(each).__name__}."
                 )
             if isinstance(original, Parameter):
@@ -119,7 +126,9 @@ class ParametrizationList(ModuleList):
             _register(self, f"original{i}", each.requires_grad_(original.requires_grad))
 
     def right_inverse(self, value: Tensor) -> None:
-        """Set the originals so that the parametrized tensor becomes `value`, as far as the parametrizations can be inverted."""
+        """Set the originals so that the parametrized tensor becomes `value`, as far as the parametrizations can be
+        inverted.
+        """
         new: Any = value
         with pellucid.no_grad():
             for module in reversed(list(self)):
@@ -136,7 +145,8 @@ class ParametrizationList(ModuleList):
             raise ValueError(f"`right_inverse` should return a tensor. Got {type(new).__name__}")
         if new.dtype != self.original.dtype:
             raise ValueError(
-                f"The tensor returned by `right_inverse` has dtype {new.dtype} while `original` has dtype {self.original.dtype}"
+                f"The tensor returned by `right_inverse` has dtype {new.dtype} while `original` has dtype "
+                f"{self.original.dtype}"
             )
         self.original.data = new.data
 
@@ -145,7 +155,8 @@ class ParametrizationList(ModuleList):
             raise ValueError(f"'right_inverse' must return a sequence of tensors. Got {type(new).__name__}.")
         if len(new) != self.ntensors:
             raise ValueError(
-                f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a sequence of length {len(new)}."
+                f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a sequence of "
+                f"length {len(new)}."
             )
         for i, each in enumerate(new):
             original = getattr(self, f"original{i}")
@@ -155,7 +166,8 @@ class ParametrizationList(ModuleList):
                 )
             if original.dtype != each.dtype:
                 raise ValueError(
-                    f"Tensor {i} returned by `right_inverse` has dtype {each.dtype} while `original{i}` has dtype {original.dtype}"
+                    f"Tensor {i} returned by `right_inverse` has dtype {each.dtype} while `original{i}` has dtype "
+                    f"{original.dtype}"
                 )
             original.data = each.data
 
@@ -195,7 +207,8 @@ def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
 
 def _no_pickling(self: Any) -> Any:
     raise RuntimeError(
-        "Serialization of parametrized modules is only supported through state_dict(): save module.state_dict(), and load it into "
+        "Serialization of parametrized modules is only supported through state_dict(): save module.state_dict(), and "
+        "load it into "
         "a module to which the same parametrizations were applied."
     )
 
@@ -232,7 +245,8 @@ def register_parametrization(
 ) -> Module:
     """Compute `module.tensor_name` by `parametrization` from now on; several are applied in the order of registration.
 
-    What it is computed from is `module.parametrizations.<tensor_name>.original`. A `right_inverse` method of the parametrization
+    What it is computed from is `module.parametrizations.<tensor_name>.original`. A `right_inverse` method of the
+    parametrization
     makes assigning to the tensor possible. Unless `unsafe`, shape and dtype must stay the same.
 
     >>> import pellucid as torch
@@ -253,7 +267,8 @@ def register_parametrization(
         return module
     if tensor_name not in module._buffers and tensor_name not in module._parameters:
         raise ValueError(
-            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name '{tensor_name}'"
+            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
+            f"'{tensor_name}'"
         )
     original = getattr(module, tensor_name)
     # Made first: it may raise, and then the module must be as it was.
@@ -272,9 +287,7 @@ def _check_added(module: Module, name: str, parametrization: Any) -> None:
     before = getattr(module, name)
     after = parametrization(before)
     what = "Registering a parametrization may not change the {} of the tensor, unless the `unsafe` flag is enabled."
-    _check_same(
-        after, before.shape, before.dtype, what, f"module.{name}", f"parametrization(module.{name})"
-    )
+    _check_same(after, before.shape, before.dtype, what, f"module.{name}", f"parametrization(module.{name})")
     if not hasattr(parametrization, "right_inverse"):
         return
     try:
@@ -299,7 +312,8 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """Make the tensor an ordinary parameter or buffer again, with its computed value or, without `leave_parametrized`, its original.
+    """Make the tensor an ordinary parameter or buffer again, with its computed value or, without `leave_parametrized`,
+    its original.
 
     >>> import pellucid as torch
     >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2))
@@ -320,7 +334,8 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
         original = Parameter(computed) if computed.requires_grad else computed
     else:
         raise ValueError(
-            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a sequence of tensors."
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a "
+            "sequence of tensors."
         )
     delattr(type(module), tensor_name)
     del module.parametrizations[tensor_name]
@@ -339,7 +354,9 @@ def type_before_parametrizations(module: Module) -> type:
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """Parametrize `to_module` as `from_module` is, sharing the parametrizations and their originals; all tensors or one."""
+    """Parametrize `to_module` as `from_module` is, sharing the parametrizations and their originals; all tensors or
+    one.
+    """
     if not is_parametrized(from_module):
         return to_module
     names = list(from_module.parametrizations) if tensor_name is None else [tensor_name]

@@ -1,6 +1,7 @@
 """Sequences of different lengths in one batch: padded to the longest, or packed without padding, step by step.
 
-A packed sequence holds the first step of every sequence, longest first, then the second step of those that have one, and so on.
+A packed sequence holds the first step of every sequence, longest first, then the second step of those that have one,
+and so on.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import pellucid
 from pellucid import Tensor
 
 __all__ = [
-    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence",
-    "unpack_sequence", "unpad_sequence",
+    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
+    "pad_sequence", "unpack_sequence", "unpad_sequence",
 ]  # fmt: skip
 
 
@@ -27,9 +28,11 @@ class PackedSequence_(NamedTuple):
 
 
 class PackedSequence(PackedSequence_):
-    """The steps of a batch of sequences without padding: `data`, and `batch_sizes`, how many sequences have a step of each number.
+    """The steps of a batch of sequences without padding: `data`, and `batch_sizes`, how many sequences have a step of
+    each number.
 
-    Made by `pack_padded_sequence` and `pack_sequence`. `batch_sizes` is always on the CPU; `sorted_indices` is how the batch was
+    Made by `pack_padded_sequence` and `pack_sequence`. `batch_sizes` is always on the CPU; `sorted_indices` is how the
+    batch was
     ordered, `unsorted_indices` how to undo it.
     """
 
@@ -46,7 +49,8 @@ class PackedSequence(PackedSequence_):
             data, batch_sizes = data
         elif batch_sizes.device.type != "cpu":
             raise ValueError(
-                "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. They should be "
+                "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. "
+                "They should be "
                 "instantiated by functions like pack_sequence and pack_padded_sequences in nn.utils.rnn."
             )
         if unsorted_indices is None:
@@ -137,7 +141,8 @@ def pack_padded_sequence(
 ) -> PackedSequence:
     """Pack a padded batch (T, N, …), or (N, T, …) with `batch_first`, of which sequence n has `lengths[n]` steps.
 
-    With `enforce_sorted` the lengths must be decreasing; otherwise the batch is sorted, and the order is kept for the way back.
+    With `enforce_sorted` the lengths must be decreasing; otherwise the batch is sorted, and the order is kept for the
+    way back.
 
     >>> import pellucid as torch
     >>> padded = torch.tensor([[1, 2, 0], [3, 0, 0], [4, 5, 6]])
@@ -148,7 +153,8 @@ def pack_padded_sequence(
     if isinstance(lengths, Tensor):
         if lengths.device.type != "cpu":
             raise RuntimeError(
-                f"'lengths' argument should be a 1D CPU int64 tensor, but got 1D {lengths.device} {lengths.dtype} tensor"
+                f"'lengths' argument should be a 1D CPU int64 tensor, but got 1D {lengths.device} {lengths.dtype} "
+                f"tensor"
             )
         lengths = lengths.to(dtype=pellucid.int64)
     else:
@@ -166,7 +172,9 @@ def pack_padded_sequence(
 
 
 def _checked_lengths(input: Tensor, lengths: Tensor, batch_first: bool) -> list[int]:
-    """The lengths as numbers; RuntimeError unless there is one per sequence, all positive, decreasing, none too long."""
+    """The lengths as numbers; RuntimeError unless there is one per sequence, all positive, decreasing, none too
+    long.
+    """
     if input.numel() == 0:
         raise RuntimeError("Cannot pack empty tensors.")
     batch, longest = (input.size(0), input.size(1)) if batch_first else (input.size(1), input.size(0))
@@ -177,14 +185,19 @@ def _checked_lengths(input: Tensor, lengths: Tensor, batch_first: bool) -> list[
     sizes = lengths.tolist()
     if any(first < second for first, second in zip(sizes, sizes[1:], strict=False)):
         raise RuntimeError(
-            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` "
-            "to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability."
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+            "`enforce_sorted=False` "
+            "to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX "
+            "exportability."
         )
     if sizes[-1] <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
+        )
     if sizes[0] > longest:
         raise RuntimeError(
-            f"Expected sequence length to be no larger than {longest}, the padded length, but the longest length is {sizes[0]}"
+            f"Expected sequence length to be no larger than {longest}, the padded length, but the longest length is "
+            f"{sizes[0]}"
         )
     return sizes
 

@@ -10,7 +10,8 @@ from pellucid import Tensor
 from pellucid.nn.parameter import Parameter, UninitializedParameter
 
 __all__ = [
-    "SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm", "spectral_norm",
+    "SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm",
+    "spectral_norm",
 ]  # fmt: skip
 
 M = TypeVar("M")
@@ -82,7 +83,8 @@ class SpectralNorm:
             raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
         if isinstance(weight, UninitializedParameter):
             raise ValueError(
-                "The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run the dummy forward before "
+                "The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run the dummy "
+                "forward before "
                 "applying spectral normalization"
             )
         with pellucid.no_grad():
@@ -172,9 +174,7 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
     target: Any = module
     if not _take(target._forward_pre_hooks, lambda hook: isinstance(hook, SpectralNorm) and hook.name == name, target):
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")
-    _take(
-        target._state_dict_hooks, lambda hook: isinstance(hook, SpectralNormStateDictHook) and hook.fn.name == name
-    )
+    _take(target._state_dict_hooks, lambda hook: isinstance(hook, SpectralNormStateDictHook) and hook.fn.name == name)
     _take(target._load_state_dict_pre_hooks, lambda hook: _is_load_hook(hook, name))
     return module
 

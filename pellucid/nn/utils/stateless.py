@@ -32,7 +32,8 @@ def functional_call(
     tensor([5.])
     """
     warnings.warn(
-        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future version of "
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future "
+        "version of "
         "PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
         FutureWarning,
         stacklevel=2,
@@ -66,7 +67,9 @@ def _reparametrize_module(
     strict: bool = False,
     stack_weights: bool = False,
 ) -> Iterator[None]:
-    """While it lasts, the module holds the given tensors; what the call put in their places goes back into the dictionary."""
+    """While it lasts, the module holds the given tensors; what the call put in their places goes back into the
+    dictionary.
+    """
     wanted = _with_tied_names(module, parameters_and_buffers) if tie_weights else parameters_and_buffers
     if strict:
         _check_names(module, wanted)
@@ -134,7 +137,8 @@ def _with_tied_names(module: Any, given: dict[str, Tensor]) -> dict[str, Tensor]
             continue
         if len({id(value) for value in values}) != 1:
             raise ValueError(
-                f"functional_call got multiple values for keys {sorted(names)}, which are tied. Consider using tie_weights=False"
+                f"functional_call got multiple values for keys {sorted(names)}, which are tied. Consider using "
+                f"tie_weights=False"
             )
         complete.update({name: values[0] for name in names})
     return complete

@@ -48,7 +48,8 @@ class WeightNorm:
         weight = getattr(module, name)
         if isinstance(weight, UninitializedParameter):
             raise ValueError(
-                "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy forward before "
+                "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy "
+                "forward before "
                 "applying weight normalization"
             )
         del module._parameters[name]
@@ -71,7 +72,8 @@ class WeightNorm:
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """Train the length g and the direction v of a weight apart; one length per slice along `dim`, one for all with None.
+    """Train the length g and the direction v of a weight apart; one length per slice along `dim`, one for all with
+    None.
 
     >>> import warnings, pellucid as torch
     >>> with warnings.catch_warnings(action="ignore"):

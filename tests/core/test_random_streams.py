@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 import random as python_random
-import threading
 from collections.abc import Callable
-from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
 import pytest
 
 from pellucid.engine.core import random as streams
-from pellucid.engine.core import random_arithmetic, random_generator, random_normal, random_ties
+from pellucid.engine.core import random_normal
 
 torch = pytest.importorskip("torch")
 
@@ -54,102 +52,6 @@ def assert_same_stream(
         for repetition in range(2):
             assert_same_bits(ours(mine), theirs(reference), (label, seed, repetition))
             assert np.array_equal(mine.get_state(), reference.get_state().numpy()), (label, seed, repetition)
-
-
-# --- the generator ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", [0, 1, 5489, 2**31, 2**32, 2**63, 2**64 - 1, -1, -(2**63)])
-def test_seeding_gives_pytorchs_state_and_initial_seed(seed):
-    mine, reference = streams.Generator().manual_seed(seed), torch.Generator()
-    reference.manual_seed(seed)
-    assert mine.initial_seed() == reference.initial_seed()
-    assert np.array_equal(mine.get_state(), reference.get_state().numpy())
-
-
-def test_a_new_generator_has_pytorchs_default_seed():
-    assert streams.Generator().initial_seed() == torch.Generator().initial_seed()
-
-
-@pytest.mark.parametrize("seed", [2**64, -(2**63) - 1, 3.0, "a", None, True])
-def test_seeds_that_pytorch_refuses(seed):
-    with pytest.raises((RuntimeError, ValueError)) as theirs:
-        torch.Generator().manual_seed(seed)
-    with pytest.raises(type(theirs.value)) as ours:
-        streams.Generator().manual_seed(seed)
-    assert str(theirs.value) in str(ours.value)
-
-
-def test_seed_is_reported_and_changes():
-    generator = streams.Generator()
-    first, second = generator.seed(), generator.seed()
-    assert first != second and generator.initial_seed() == second
-    assert np.array_equal(generator.get_state(), streams.Generator(second).get_state())
-
-
-@pytest.mark.parametrize("drawn", [0, 1, 2, 623, 624, 625, 1248, 5000])
-def test_states_continue_in_the_other_library(drawn):
-    reference, mine = torch.Generator().manual_seed(3), streams.Generator(3)
-    torch.empty(drawn, dtype=torch.int32).random_(generator=reference)
-    streams.integers(mine, (drawn,), np.dtype("int32"))
-    torch.randn(3, generator=reference)  # leaves half a pair in the state
-    streams.normal(mine, (3,), np.dtype("float32"))
-
-    from_torch = streams.Generator(99).set_state(reference.get_state().numpy())
-    to_torch = torch.Generator()
-    to_torch.set_state(torch.from_numpy(mine.get_state()))
-    for count in (1, 700, 2):
-        assert_same_bits(
-            streams.normal(from_torch, (count,), np.dtype("float32")), torch.randn(count, generator=to_torch)
-        )
-    assert np.array_equal(from_torch.get_state(), to_torch.get_state().numpy())
-
-
-def test_the_float_normal_of_a_state_is_kept():
-    state = streams.Generator(1).get_state()
-    state[5048:5052] = np.frombuffer(np.float32(0.25).tobytes(), np.uint8)
-    state[5052] = 1
-    reference = torch.Generator()
-    reference.set_state(torch.from_numpy(state.copy()))
-    assert np.array_equal(streams.Generator().set_state(state).get_state(), reference.get_state().numpy())
-
-
-def test_states_that_are_none_are_refused():
-    generator = streams.Generator()
-    before = generator.get_state()
-    with pytest.raises(TypeError, match="RNG state must be a torch.ByteTensor"):
-        generator.set_state(before.astype(np.float32))
-    with pytest.raises(RuntimeError, match="Expected a CPUGeneratorImplState of size 5056"):
-        generator.set_state(before[:-1])
-    with pytest.raises(RuntimeError, match="Invalid mt19937 state"):
-        generator.set_state(np.zeros(5056, np.uint8))
-    assert np.array_equal(generator.get_state(), before)
-
-
-def test_a_clone_is_equal_and_independent():
-    generator = streams.Generator(5)
-    streams.normal(generator, (7,), np.dtype("float64"))
-    clone = generator.clone_state()
-    assert np.array_equal(clone.get_state(), generator.get_state())
-    expected = streams.normal(generator, (20,), np.dtype("float32"))
-    assert np.array_equal(streams.normal(clone, (20,), np.dtype("float32")), expected)
-
-
-def test_threads_share_the_draws_without_losing_or_doubling_any():
-    shared, alone = streams.Generator(11), streams.Generator(11)
-    parts: list[np.ndarray] = []
-
-    def draw() -> None:
-        for _ in range(20):
-            parts.append(streams.integers(shared, (997,), np.dtype("int32")))
-
-    workers = [threading.Thread(target=draw) for _ in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    expected = streams.integers(alone, (4 * 20 * 997,), np.dtype("int32")).reshape(-1, 997)
-    assert {part.tobytes() for part in parts} == {row.tobytes() for row in expected}
 
 
 # --- one draw or two per element -------------------------------------------------------------------------------------
@@ -516,30 +418,6 @@ def test_weights_that_multinomial_refuses(weights, count, replacement):
     assert str(ours.value).startswith(str(theirs.value).split("\n")[0][:40])
 
 
-def test_ties_follow_pytorchs_selection():
-    source = np.random.default_rng(0)
-    for length in (1, 2, 5, 16, 17, 40, 300, 3000):
-        for distinct in (1, 2, 7, 1000):
-            values = source.integers(0, distinct, length).astype(np.float32)
-            for count in {1, min(2, length), length // 2 or 1, length}:
-                expected = torch.topk(torch.from_numpy(values), count).indices.numpy()
-                assert np.array_equal(random_ties.smallest_first(-values, count), expected), (length, distinct, count)
-
-
-def test_selection_survives_its_worst_case():
-    """Keys that defeat the median of three run into the depth limit, where the selection turns into a heap sort."""
-    length = 2048
-    half = length // 2
-    values = np.empty(length, np.float32)
-    for i in range(1, half + 1):  # Musser's median-of-three killer
-        values[i - 1] = i if i % 2 else half + i - 1
-        values[half + i - 1] = 2 * i
-    values[::97] = values[5]  # ties, without which a plain sort answers
-    for count in (half, length - 1, length):
-        expected = torch.topk(torch.from_numpy(-values), count).indices.numpy()
-        assert np.array_equal(random_ties.smallest_first(values, count), expected)
-
-
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("p", (0, 0.1, 1 / 3, 0.5, 0.9, 1))
 def test_dropout_noise(dtype, p):
@@ -648,72 +526,3 @@ def test_dtypes_without_a_kernel():
     ):
         with pytest.raises(NotImplementedError, match=f'"{name}" not implemented for'):
             call(streams.Generator())
-
-
-# --- arithmetic ------------------------------------------------------------------------------------------------------
-
-
-def exact_float32(value: Fraction) -> np.float32:
-    """The float32 nearest to a fraction, ties to even, by comparing the neighbours."""
-    guess = np.float32(float(value))
-    around = [np.nextafter(guess, np.float32(-np.inf)), guess, np.nextafter(guess, np.float32(np.inf))]
-    return min(around, key=lambda f: (abs(Fraction(float(f)) - value), int(f.view(np.int32)) & 1))
-
-
-def test_fused_float32_rounds_once_where_a_detour_through_double_does_not():
-    # 1 + 2**-24 is a tie between floats; the product's last bit, beyond a double, breaks it upwards or downwards.
-    a = np.float32(1 + 2.0**-23)
-    cases = []
-    for sign in (1, -1):
-        tiny = np.float32(sign * 2.0**-60)
-        for c in (np.float32(1 + 2.0**-23), np.float32(1.0)):
-            cases.append((np.float32(2.0**-24), np.float32(1), c))
-            cases.append((np.float32(2.0**-30) * a, tiny, np.float32(2.0**-130)))
-    cases += [
-        (np.float32(3 * 2.0**-13), np.float32((1 + 2.0**-22) * 2.0**-12), np.float32(1 + k * 2.0**-23))
-        for k in range(8)
-    ]
-    cases += [(np.float32(5591 * 2.0**-19), np.float32(3001 * 2.0**-30), np.float32(2.0**-126 * k)) for k in range(4)]
-    for a, b, c in cases:
-        exact = exact_float32(Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c)))
-        assert random_arithmetic.fused_float32(np.array([a]), b, c)[0] == exact, (a, b, c)
-    # A product of 48 bits that ends just above, or below, half a unit in the last place of c.
-    a, c = np.float32(4097 * 2.0**-36), np.float32(1.0)
-    for b in (np.float32(4095), np.float32(4096), np.float32(2.0**12 * (1 - 2.0**-12 + 2.0**-23))):
-        exact = exact_float32(Fraction(float(a)) * Fraction(float(b)) + 1)
-        assert random_arithmetic.fused_float32(np.array([a]), b, c)[0] == exact
-
-
-def test_fused_float64_equals_exact_arithmetic():
-    source = np.random.default_rng(5)
-    for exponent in (0, 5, -30, 300, -320):
-        a = source.standard_normal(300)
-        b, c = 0.7310585786300049 * 10.0 ** min(exponent, 0), -0.26894142136999505 * 10.0**exponent
-        expected = [float(Fraction(x) * Fraction(b) + Fraction(c)) for x in a.tolist()]
-        assert random_arithmetic.fused_float64(a, b, c).tolist() == expected
-    a = np.array([1 + 2.0**-52, 1 - 2.0**-53, 2.0**-53, 0.0])  # cancellation down to the last bit
-    for b, c in ((1 + 2.0**-52, -1.0), (1 - 2.0**-53, -1.0), (3.0, -3.0)):
-        expected = [float(Fraction(x) * Fraction(b) + Fraction(c)) for x in a.tolist()]
-        assert random_arithmetic.fused_float64(a, b, c).tolist() == expected
-
-
-def test_libm_functions_equal_the_c_librarys():
-    x = streams.uniform(streams.Generator(), (20000,), np.dtype("float64"))
-    assert random_arithmetic.libm_exp(20 * x - 10).tolist() == [math.exp(v) for v in (20 * x - 10).tolist()]
-    cosine, sine = random_arithmetic.libm_cos_sin(7 * x)
-    assert cosine.tolist() == [math.cos(v) for v in (7 * x).tolist()]
-    assert sine.tolist() == [math.sin(v) for v in (7 * x).tolist()]
-    assert random_arithmetic.libm_log(np.array([0.0, 1.0, 0.3])).tolist() == [-math.inf, 0.0, math.log(0.3)]
-
-
-def test_drawing_ahead_takes_back_what_was_not_used():
-    generator, plain = streams.Generator(6), streams.Generator(6)
-    with random_generator.DrawAhead(generator) as draws:
-        values = [draws.uniform() for _ in range(777)]
-    assert values == streams.uniform(plain, (777,), np.dtype("float64")).tolist()
-    assert np.array_equal(generator.get_state(), plain.get_state())
-    with pytest.raises(ZeroDivisionError), random_generator.DrawAhead(generator) as draws:
-        draws.uniform()
-        raise ZeroDivisionError
-    streams.uniform(plain, (1,), np.dtype("float64"))
-    assert np.array_equal(generator.get_state(), plain.get_state())  # and the lock is free again

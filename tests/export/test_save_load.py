@@ -544,3 +544,23 @@ def test_what_cannot_be_pickled_is_an_error_and_no_file(tmp_path):
     with pytest.raises((pickle.PicklingError, AttributeError, TypeError)):
         pellucid.save({"a": lambda: None}, tmp_path / "x.pt")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("zipped", ZIP)
+@pytest.mark.parametrize("pure", [True, False], ids=["Python", "C"])
+def test_other_pickle_modules(pure, zipped):
+    class Other:
+        __name__ = "other"
+        Pickler = pickle._Pickler if pure else pickle.Pickler
+        Unpickler = pickle._Unpickler if pure else pickle.Unpickler
+        dump, dumps, load, loads = pickle.dump, pickle.dumps, pickle.load, pickle.loads
+
+    base = pellucid.ones(3)
+    stream = io.BytesIO()
+    pellucid.save(
+        [base, base[1:], Configuration(2)], stream, pickle_module=Other, _use_new_zipfile_serialization=zipped
+    )
+    assert len(stream.getvalue()) < 4000
+    stream.seek(0)
+    loaded = pellucid.load(stream, pickle_module=Other, weights_only=False)
+    assert loaded[0]._storage is loaded[1]._storage and loaded[1].tolist() == [1, 1] and loaded[2].width == 2

@@ -65,6 +65,17 @@ for _name in (
 _NAMES_HERE = {here: there for there, here in reversed(_MOVED.items())}
 # Modules whose functions PyTorch implements natively and therefore pickles under a private name.
 _MOVED_MODULES = {"torch._C._nn": "pellucid.nn.functional", "torch.functional": "pellucid", "torch._VF": "pellucid"}
+# Files of ours whose classes PyTorch keeps in another file; a name before a dot stands for all files in the package.
+_FILES = {
+    "pellucid.nn.modules.attention": "torch.nn.modules.activation",
+    "pellucid.nn.modules.softmax": "torch.nn.modules.activation",
+    "pellucid.nn.modules.margin_loss": "torch.nn.modules.loss",
+    "pellucid.nn.modules.rnn_cells": "torch.nn.modules.rnn",
+    "pellucid.optim._adafactor": "torch.optim",
+    "pellucid.optim._muon": "torch.optim",
+    "pellucid.optim.lr_scheduler.": "torch.optim.lr_scheduler",
+    "pellucid.random": "torch",
+}
 # Public modules that re-export what is defined in the engine.
 _PUBLIC = ("pellucid", "pellucid.nn.functional", "pellucid.linalg", "pellucid.fft", "pellucid.special")
 
@@ -117,7 +128,11 @@ def torch_name(value: Any) -> tuple[str, str] | None:
         return "torch", "Tensor"
     if module.startswith("pellucid.engine."):
         return _public_name(value, name)
-    return "torch" + module.removeprefix("pellucid"), name
+    return _FILES.get(module) or _FILES.get(module.rpartition(".")[0] + ".") or _there(module), name
+
+
+def _there(module: str) -> str:
+    return "torch" + module.removeprefix("pellucid")
 
 
 def _classes() -> Any:
@@ -131,7 +146,7 @@ def _public_name(value: Any, name: str) -> tuple[str, str] | None:
     for public in _PUBLIC:
         module = sys.modules.get(public)
         if module is not None and getattr(module, name, None) is value:
-            return "torch" + public.removeprefix("pellucid"), name
+            return _there(public), name
     return None
 
 
@@ -142,13 +157,12 @@ def resolve(module: str, name: str) -> Any:
     found = _as_dtype(module, name)
     if found is not None:
         return found
-    here, own_name = _MOVED.get((module, name)) or (_module_here(module), name)
-    target: Any = _imported(here, module, own_name)
-    for part in own_name.split(".") if own_name else ():
-        target = getattr(target, part, _MISSING)
-        if target is _MISSING:
-            raise AttributeError(f"Can't get attribute {name!r}: Pellucid has nothing for PyTorch's {module}.{name}")
-    return target
+    here, path = _MOVED.get((module, name)) or (_module_here(module), name)
+    for place in (here, *_public_packages(here)):
+        target = _look_up(place, path)
+        if target is not _MISSING:
+            return target
+    raise AttributeError(f"Can't get attribute {name!r}: Pellucid has nothing for PyTorch's {module}.{name}")
 
 
 _MISSING = object()
@@ -164,21 +178,29 @@ def _module_here(module: str) -> str:
     return _MOVED_MODULES.get(module) or "pellucid" + module.removeprefix("torch")
 
 
-def _imported(here: str, there: str, name: str) -> Any:
-    """The module `here`; a class of `torch.nn.modules.*` is also looked for in `pellucid.nn`, whatever file it stands
-    in.
-    """
+def _public_packages(module: str) -> tuple[str, ...]:
+    """Where a class of `torch.nn.modules.*` is found whatever file of ours it stands in, and so for the others."""
+    packages = {
+        "pellucid.nn.modules": "pellucid.nn",
+        "pellucid.optim": "pellucid.optim",
+        "pellucid.utils.data": "pellucid.utils.data",
+    }
+    return tuple(public for private, public in packages.items() if module.startswith(private + "."))
+
+
+def _look_up(place: str, path: str) -> Any:
+    """What the module `place` calls `path`, which may have dots; _MISSING where there is no such module or name."""
     try:
-        return importlib.import_module(here)
-    except ModuleNotFoundError:
-        for package in ("pellucid.nn.modules", "pellucid.optim", "pellucid.utils.data"):
-            if here.startswith(package + "."):
-                public = importlib.import_module(package.removesuffix(".modules"))
-                if hasattr(public, name.partition(".")[0]):
-                    return public
-        raise ModuleNotFoundError(
-            f"Pellucid has no module for PyTorch's {there} (looking for {there}.{name})"
-        ) from None
+        target: Any = importlib.import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{place}.".startswith(f"{error.name}."):
+            raise  # The module is there and misses something else.
+        return _MISSING
+    for part in path.split(".") if path else ():
+        target = getattr(target, part, _MISSING)
+        if target is _MISSING:
+            break
+    return target
 
 
 def is_torch_module(module: str) -> bool:

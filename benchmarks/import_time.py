@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -16,7 +17,8 @@ PROGRAM = "import time; start = time.perf_counter(); import {}; print(time.perf_
 def seconds_to_import(package: str) -> float:
     """The time that the import statement takes in a new process; the interpreter's own start is not part of it."""
     command = [sys.executable, "-c", PROGRAM.format(package)]
-    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
 
 
 def run() -> Table:

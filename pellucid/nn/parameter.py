@@ -29,7 +29,7 @@ def _as(cls: type[Any], data: Tensor, requires_grad: bool) -> Any:
     return tensor.requires_grad_(requires_grad)
 
 
-class _ParameterMeta(type(Tensor)):
+class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
     """Lets a tensor subclass be a parameter without losing its own class: it carries the mark `_is_param`."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -48,18 +48,17 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     ['scale']
     """
 
-    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:
             data = pellucid.empty(0)
         if type(data) is Tensor or type(data) is Parameter:
             return _as(cls, data, requires_grad)
-        tensor = data.detach().requires_grad_(requires_grad)
+        tensor: Any = data.detach().requires_grad_(requires_grad)
         if type(tensor) is not type(data):
             raise RuntimeError(
                 f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns "
-                f"an "
-                f"instance of the same type, but it returned {type(tensor).__name__}. Override detach() to keep the "
-                f"type."
+                f"an instance of the same type, but it returned {type(tensor).__name__}. Override detach() to keep "
+                "the type."
             )
         tensor._is_param = True
         return tensor
@@ -71,7 +70,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             memo[id(self)] = copied
         return memo[id(self)]
 
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
@@ -99,7 +98,9 @@ def _rebuild_parameter_with_state(
 class UninitializedTensorMixin:
     """A tensor whose shape is not known yet: it can be moved and cast, and nothing else, until `materialize`."""
 
-    cls_to_become: type[Tensor] = Tensor
+    cls_to_become: type[Any] = Tensor
+    data: Any
+    requires_grad: Any
     _allowed = frozenset({
         "__hash__", "__get__", "__set__", "__delete__", "size", "copy_", "is_complex", "is_floating_point", "half",
         "float", "double", "bfloat16", "char", "short", "int", "long", "cuda", "cpu", "to", "type", "get_device",
@@ -116,19 +117,17 @@ class UninitializedTensorMixin:
     def shape(self) -> Any:
         raise RuntimeError(
             "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
-            "`load_state_dict` "
-            "when trying to load an uninitialized parameter into an initialized one. Call `forward` to initialize the "
-            "parameters before accessing their attributes."
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call "
+            "`forward` to initialize the parameters before accessing their attributes."
         )
 
     def share_memory_(self) -> Any:
         raise RuntimeError(
-            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
-            "before "
-            "calling `module.share_memory()`."
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the "
+            "parameters before calling `module.share_memory()`."
         )
 
-    def __repr__(self) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
         return f"<{type(self).__name__}>"
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
@@ -139,13 +138,12 @@ class UninitializedTensorMixin:
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         if getattr(func, "__name__", "") in cls._allowed or type(func).__name__ == "method-wrapper":
-            return super().__torch_function__(func, types, args, kwargs or {})
+            return super().__torch_function__(func, types, args, kwargs or {})  # type: ignore[misc]
         raise ValueError(
             f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a "
-            f"`LazyModule` or "
-            f"explicitly manipulating `torch.nn.parameter.{cls.__name__}` objects. When using LazyModules Call "
-            f"`forward` with "
-            "a dummy batch to initialize the parameters before calling torch functions"
+            f"`LazyModule` or explicitly manipulating `torch.nn.parameter.{cls.__name__}` objects. When using "
+            "LazyModules Call `forward` with a dummy batch to initialize the parameters before calling torch "
+            "functions"
         )
 
 
@@ -174,7 +172,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
         return memo[id(self)]
 
 
-class _BufferMeta(type(Tensor)):
+class _BufferMeta(type(Tensor)):  # type: ignore[misc]
     """A buffer is a plain tensor with the mark `_is_buffer`; `isinstance(t, Buffer)` looks for it."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -195,7 +193,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     ['mean']
     """
 
-    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Tensor:
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         if data is None:
             data = pellucid.empty(0)
         tensor = data.detach().requires_grad_(data.requires_grad)
@@ -208,6 +206,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     """A buffer without a shape yet; it becomes an ordinary tensor when the lazy layer sees its first input."""
 
     cls_to_become = Tensor
+    persistent: bool
 
     def __new__(
         cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True

@@ -65,9 +65,8 @@ def warn_if_has_hooks(tensor: Tensor) -> None:
     for hook in (tensor._backward_hooks or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
             warnings.warn(
-                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the "
-                f"function "
-                "with @torch.utils.hooks.unserializable_hook to suppress this warning",
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate "
+                "the function with @torch.utils.hooks.unserializable_hook to suppress this warning",
                 stacklevel=2,
             )
 
@@ -152,18 +151,16 @@ class BackwardHook:
     def _run_without_input_grads(self, grad_outputs: tuple[Any, ...]) -> None:
         """No input requires grad, so there is no input boundary: the hooks run here, with None for every grad_input."""
         warnings.warn(
-            "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
-            "require "
-            "gradients. See the documentation of Module.register_full_backward_hook for more details.",
+            "Full backward hook is firing when gradients are computed with respect to module outputs since no "
+            "inputs require gradients. See the documentation of Module.register_full_backward_hook for more details.",
             stacklevel=5,
         )
         for hook in self.user_hooks:
             replaced = hook(self.module, (None,) * self.n_inputs, grad_outputs)
             if replaced is not None and not (isinstance(replaced, tuple) and all(each is None for each in replaced)):
                 raise RuntimeError(
-                    "Backward hook for Modules where no input requires gradient should always return None or None for "
-                    "all "
-                    "gradients."
+                    "Backward hook for Modules where no input requires gradient should always return None or None "
+                    "for all gradients."
                 )
         self.grad_outputs = None
 

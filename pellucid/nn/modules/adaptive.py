@@ -76,7 +76,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def reset_parameters(self) -> None:
         """Draw the weights of the head and of every tail anew."""
         self.head.reset_parameters()
-        for to_hidden, to_output in self.tail:  # type: ignore[misc]
+        tails: Any = self.tail
+        for to_hidden, to_output in tails:
             to_hidden.reset_parameters()
             to_output.reset_parameters()
 
@@ -142,8 +143,7 @@ def _check_cutoffs(cutoffs: list[int], n_classes: int) -> None:
     if not is_increasing or cutoffs[0] <= 0 or cutoffs[-1] > n_classes - 1 or any(int(c) != c for c in cutoffs):
         raise ValueError(
             "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each "
-            "value is between "
-            "1 and n_classes-1"
+            "value is between 1 and n_classes-1"
         )
 
 

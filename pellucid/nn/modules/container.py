@@ -7,7 +7,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from itertools import chain
-from typing import Any, TypeVar, overload
+from typing import Any, Self, overload
 
 from pellucid import Tensor
 from pellucid.nn.parameter import Parameter
@@ -16,8 +16,6 @@ from .module import Module
 from .utils import _type_name
 
 __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
-
-Self = TypeVar("Self", bound=Module)
 
 
 def _position(index: Any, size: int) -> int:
@@ -65,15 +63,15 @@ class _Numbered(Module):
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.isdigit()]
 
-    def append(self: Self, module: Module) -> Self:
+    def append(self, module: Module) -> Self:
         """Put `module` at the end, under its position as its name."""
-        self.add_module(str(len(self)), module)  # type: ignore[arg-type]
+        self.add_module(str(len(self)), module)
         return self
 
     def pop(self, key: int | slice) -> Module:
         """Take out and return what is at `key`; what follows moves up."""
-        found = self[key]  # type: ignore[index]
-        del self[key]  # type: ignore[attr-defined]
+        found: Any = self[key]  # type: ignore[index]
+        del self[key]
         return found
 
 
@@ -92,7 +90,7 @@ class Sequential(_Numbered):
     def __init__(self, *args: Module) -> None: ...
 
     @overload
-    def __init__(self, arg: OrderedDict[str, Module]) -> None: ...
+    def __init__(self, arg: OrderedDict[str, Module], /) -> None: ...
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
@@ -126,9 +124,9 @@ class Sequential(_Numbered):
         _require_sequential(other)
         return Sequential(*self, *other)
 
-    def __iadd__(self: Self, other: Sequential) -> Self:
+    def __iadd__(self, other: Sequential) -> Self:
         _require_sequential(other)
-        return self.extend(other)  # type: ignore[attr-defined]
+        return self.extend(other)
 
     def __mul__(self, other: int) -> Sequential:
         return Sequential(*list(self) * self._factor(other))
@@ -136,9 +134,9 @@ class Sequential(_Numbered):
     def __rmul__(self, other: int) -> Sequential:
         return self * other
 
-    def __imul__(self: Self, other: int) -> Self:
-        modules = list(self)  # type: ignore[call-overload]
-        return self.extend(modules * (self._factor(other) - 1))  # type: ignore[attr-defined]
+    def __imul__(self, other: int) -> Self:
+        modules = list(self)
+        return self.extend(modules * (self._factor(other) - 1))
 
     def _factor(self, other: Any) -> int:
         if not isinstance(other, int):
@@ -147,20 +145,20 @@ class Sequential(_Numbered):
             raise ValueError(f"Non-positive multiplication factor {other} for {type(self)}")
         return other
 
-    def insert(self: Self, index: int, module: Module) -> Self:
+    def insert(self, index: int, module: Module) -> Self:
         """Put `module` before position `index`; what follows moves down."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
-        size = len(self)  # type: ignore[arg-type]
+        size = len(self)
         if not -size <= index <= size:
             raise IndexError(f"Index out of range: {index}")
-        self._insert_at(index + size if index < 0 else index, module)  # type: ignore[attr-defined]
+        self._insert_at(index + size if index < 0 else index, module)
         return self
 
-    def extend(self: Self, sequential: Iterable[Module]) -> Self:
+    def extend(self, sequential: Iterable[Module]) -> Self:
         """Append each module of `sequential`."""
         for module in list(sequential):
-            self.append(module)  # type: ignore[attr-defined]
+            self.append(module)
         return self
 
 
@@ -203,8 +201,8 @@ class ModuleList(_Numbered):
             delattr(self, self._get_abs_string_index(idx))
         self._renumber()
 
-    def __iadd__(self: Self, modules: Iterable[Module]) -> Self:
-        return self.extend(modules)  # type: ignore[attr-defined]
+    def __iadd__(self, modules: Iterable[Module]) -> Self:
+        return self.extend(modules)
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList(chain(self, other))
@@ -230,12 +228,12 @@ class ModuleList(_Numbered):
         """Put `module` before position `index`, which counts from the front; what follows moves down."""
         self._insert_at(index, module)
 
-    def extend(self: Self, modules: Iterable[Module]) -> Self:
+    def extend(self, modules: Iterable[Module]) -> Self:
         """Append each of `modules`."""
         if not isinstance(modules, Iterable):
             raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
         for module in list(modules):
-            self.append(module)  # type: ignore[attr-defined]
+            self.append(module)
         return self
 
 
@@ -312,12 +310,12 @@ def _pairs(given: Any, owner: str, owner_of_update: str, *, ordered: bool) -> It
         return list(given.items())
     if isinstance(given, Mapping):
         return list(given.items()) if ordered else sorted(given.items())
-    pairs = list(given)
+    pairs: list[Any] = list(given)
     for i, pair in enumerate(pairs):
-        if not isinstance(pair, Iterable):
+        if not hasattr(pair, "__iter__"):
             raise TypeError(f"{owner} update sequence element #{i} should be Iterable; is{type(pair).__name__}")
-        if len(pair) != 2:  # type: ignore[arg-type]
-            raise ValueError(f"{owner} update sequence element #{i} has length {len(pair)}; 2 is required")  # type: ignore[arg-type]
+        if len(pair) != 2:
+            raise ValueError(f"{owner} update sequence element #{i} has length {len(pair)}; 2 is required")
     return [(pair[0], pair[1]) for pair in pairs]
 
 
@@ -366,24 +364,24 @@ class ParameterList(Module):
     def __iter__(self) -> Iterator[Any]:
         return iter(self[i] for i in range(len(self)))
 
-    def __iadd__(self: Self, parameters: Iterable[Any]) -> Self:
-        return self.extend(parameters)  # type: ignore[attr-defined]
+    def __iadd__(self, parameters: Iterable[Any]) -> Self:
+        return self.extend(parameters)
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.isdigit()]
 
-    def append(self: Self, value: Any) -> Self:
+    def append(self, value: Any) -> Self:
         """Put `value` at the end; a tensor becomes a parameter."""
         self._size += 1
-        self[self._size - 1] = value  # type: ignore[index]
+        self[self._size - 1] = value
         return self
 
-    def extend(self: Self, values: Iterable[Any]) -> Self:
+    def extend(self, values: Iterable[Any]) -> Self:
         """Append each of `values`."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
         for value in list(values):
-            self.append(value)  # type: ignore[attr-defined]
+            self.append(value)
         return self
 
     def extra_repr(self) -> str:
@@ -513,6 +511,6 @@ class ParameterDict(Module):
         merged.update(self)
         return merged
 
-    def __ior__(self: Self, other: ParameterDict) -> Self:
-        self.update(other)  # type: ignore[attr-defined]
+    def __ior__(self, other: ParameterDict) -> Self:
+        self.update(other)
         return self

@@ -275,8 +275,7 @@ class _ConvTransposeNd(_ConvNd):
         if len(wanted) != num_spatial_dims:
             raise ValueError(
                 f"ConvTranspose{num_spatial_dims}D: for {input.dim()}D input, output_size must have "
-                f"{num_spatial_dims} or "
-                f"{other_dims + num_spatial_dims} elements (got {len(wanted)})"
+                f"{num_spatial_dims} or {other_dims + num_spatial_dims} elements (got {len(wanted)})"
             )
         smallest = [
             (input.size(d + other_dims) - 1) * stride[d]
@@ -289,8 +288,7 @@ class _ConvTransposeNd(_ConvNd):
         if any(not low <= size <= high for low, size, high in zip(smallest, wanted, largest, strict=True)):
             raise ValueError(
                 f"requested an output size of {wanted}, but valid sizes range from {smallest} to {largest} (for an "
-                f"input of "
-                f"{input.size()[2:]})"
+                f"input of {input.size()[2:]})"
             )
         return [size - low for size, low in zip(wanted, smallest, strict=True)]
 
@@ -430,7 +428,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
         if not self.has_uninitialized_params() and self.in_channels != 0:
             super().reset_parameters()  # type: ignore[misc]
 
-    def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:  # type: ignore[override]
+    def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
         """Take in_channels from `input`."""
         if not self.has_uninitialized_params():
             return
@@ -448,9 +446,8 @@ class _LazyConvXdMixin(LazyModuleMixin):
         unbatched = len(self.kernel_size) + 1  # type: ignore[attr-defined]
         if input.dim() not in (unbatched, unbatched + 1):
             raise RuntimeError(
-                f"Expected {unbatched}D (unbatched) or {unbatched + 1}D (batched) input to {self.__class__.__name__}, "
-                f"but got "
-                f"input of size: {input.shape}"
+                f"Expected {unbatched}D (unbatched) or {unbatched + 1}D (batched) input to "
+                f"{self.__class__.__name__}, but got input of size: {input.shape}"
             )
         return input.shape[1] if input.dim() == unbatched + 1 else input.shape[0]
 

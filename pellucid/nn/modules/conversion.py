@@ -6,12 +6,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Self
 
 import pellucid
 from pellucid import Tensor
-
-Self = TypeVar("Self", bound="Conversion")
 
 
 class Conversion:
@@ -21,7 +19,7 @@ class Conversion:
     _buffers: dict[str, Tensor | None]
     children: Callable[[], Any]
 
-    def _apply(self: Self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Replace the data of every parameter, gradient and buffer by what `fn` makes of it; parameters keep their
         identity.
         """
@@ -41,7 +39,7 @@ class Conversion:
                 self._buffers[name] = fn(buffer)
         return self
 
-    def to(self: Self, *args: Any, **kwargs: Any) -> Self:
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """Move to a device, cast floating-point tensors to a dtype, or both, in place; also `to(other_tensor)`.
 
         Forms: `to(device=None, dtype=None, non_blocking=False)`, `to(dtype)`, `to(tensor)`, `to(memory_format=...)`.
@@ -57,14 +55,12 @@ class Conversion:
             if not (dtype.is_floating_point or dtype.is_complex):
                 raise TypeError(
                     f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}; "
-                    f"integer tensors "
-                    "in a module are indices and counters, which stay as they are"
+                    "integer tensors in a module are indices and counters, which stay as they are"
                 )
             if dtype.is_complex:
                 warnings.warn(
                     "Complex modules are a new feature under active development whose design may change, and some "
-                    "modules might "
-                    "not work as expected when using complex tensors as parameters or buffers.",
+                    "modules might not work as expected when using complex tensors as parameters or buffers.",
                     stacklevel=2,
                 )
 
@@ -80,53 +76,53 @@ class Conversion:
 
         return self._apply(convert)
 
-    def to_empty(self: Self, *, device: Any, recurse: bool = True) -> Self:
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
         """Move to `device` without copying: the values are arbitrary afterwards. For modules made on the meta
         device.
         """
         return self._apply(lambda tensor: pellucid.empty_like(tensor, device=device), recurse=recurse)
 
-    def type(self: Self, dst_type: Any) -> Self:
+    def type(self, dst_type: Any) -> Self:
         """Cast every parameter and buffer, integer ones too, to `dst_type`."""
         return self._apply(lambda tensor: tensor.type(dst_type))
 
-    def float(self: Self) -> Self:
+    def float(self) -> Self:
         """Cast floating-point parameters and buffers to float32."""
         return self._apply(lambda tensor: tensor.float() if tensor.is_floating_point() else tensor)
 
-    def double(self: Self) -> Self:
+    def double(self) -> Self:
         """Cast floating-point parameters and buffers to float64."""
         return self._apply(lambda tensor: tensor.double() if tensor.is_floating_point() else tensor)
 
-    def half(self: Self) -> Self:
+    def half(self) -> Self:
         """Cast floating-point parameters and buffers to float16."""
         return self._apply(lambda tensor: tensor.half() if tensor.is_floating_point() else tensor)
 
-    def bfloat16(self: Self) -> Self:
+    def bfloat16(self) -> Self:
         """Cast floating-point parameters and buffers to bfloat16."""
         return self._apply(lambda tensor: tensor.bfloat16() if tensor.is_floating_point() else tensor)
 
-    def cpu(self: Self) -> Self:
+    def cpu(self) -> Self:
         """Move to the CPU."""
         return self._apply(lambda tensor: tensor.cpu())
 
-    def cuda(self: Self, device: Any = None) -> Self:
+    def cuda(self, device: Any = None) -> Self:
         """Move to a CUDA device; an error that says so where there is none."""
         return self._apply(lambda tensor: tensor.cuda(device))
 
-    def xpu(self: Self, device: Any = None) -> Self:
+    def xpu(self, device: Any = None) -> Self:
         """Move to an XPU device; an error that says so where there is none."""
         return self._apply(lambda tensor: tensor.to(_numbered("xpu", device)))
 
-    def ipu(self: Self, device: Any = None) -> Self:
+    def ipu(self, device: Any = None) -> Self:
         """Move to an IPU device; an error that says so where there is none."""
         return self._apply(lambda tensor: tensor.to(_numbered("ipu", device)))
 
-    def mtia(self: Self, device: Any = None) -> Self:
+    def mtia(self, device: Any = None) -> Self:
         """Move to an MTIA device; an error that says so where there is none."""
         return self._apply(lambda tensor: tensor.to(_numbered("mtia", device)))
 
-    def share_memory(self: Self) -> Self:
+    def share_memory(self) -> Self:
         """Put every parameter and buffer into memory that other processes can share."""
         return self._apply(lambda tensor: tensor.share_memory_())
 
@@ -158,8 +154,7 @@ def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
         given = ", ".join(type(value).__name__ for value in (*args, *kwargs.values()))
         raise TypeError(
             f"to() received an invalid combination of arguments - got ({given}); expected a device, a dtype, both in "
-            f"that order, "
-            "or a tensor"
+            "that order, or a tensor"
         )
     device = None if device is None else pellucid.device(device)
     return device, dtype, non_blocking, kwargs.get("memory_format")

@@ -331,8 +331,7 @@ class _HookedCall:
                 except Exception as error:
                     warnings.warn(
                         f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced as "
-                        f"another "
-                        f"error was raised in forward: {error!s}",
+                        f"another error was raised in forward: {error!s}",
                         stacklevel=4,
                     )
 
@@ -371,8 +370,7 @@ def _warn_if_regular_hook_misleads(inputs: tuple[Any, ...], result: Any, node: A
     what, missing = text
     warnings.warn(
         f"Using a non-full backward hook {what} is deprecated and will be removed in future versions. This hook will "
-        f"be "
-        f"missing some {missing}. {advice}",
+        f"be missing some {missing}. {advice}",
         FutureWarning,
         stacklevel=5,
     )

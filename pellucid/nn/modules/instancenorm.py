@@ -68,8 +68,7 @@ class _InstanceNorm(_NormBase):
                 )
             warnings.warn(
                 f"input's size at dim={feature_dim} does not match num_features. You can silence this warning by not "
-                f"passing in "
-                "num_features, which is not used because affine=False",
+                "passing in num_features, which is not used because affine=False",
                 stacklevel=2,
             )
         if input.dim() == self._get_no_batch_dim():
@@ -85,12 +84,10 @@ class _InstanceNorm(_NormBase):
                 names = " and ".join(f'"{key}"' for key in found)
                 rest[-1].append(
                     f"Unexpected running stats buffer(s) {names} for {kind} with track_running_stats=False. If "
-                    f"state_dict is a "
-                    f"checkpoint saved before 0.4.0, this may be expected because {kind} does not track running stats "
-                    f"by default "
-                    "since 0.4.0. Please remove these keys from state_dict. If the running stats are actually needed, "
-                    "instead set "
-                    f"track_running_stats=True in {kind} to enable them."
+                    f"state_dict is a checkpoint saved before 0.4.0, this may be expected because {kind} does not "
+                    "track running stats by default since 0.4.0. Please remove these keys from state_dict. If the "
+                    f"running stats are actually needed, instead set track_running_stats=True in {kind} to enable "
+                    "them."
                 )
             for key in found:
                 state_dict.pop(key)

@@ -63,6 +63,5 @@ class LazyModuleMixin:
     def _replicate_for_data_parallel(self) -> Any:
         raise RuntimeError(
             "Modules with uninitialized parameters can't be used with `DataParallel`. Run a dummy forward pass to "
-            "correctly "
-            "initialize the modules"
+            "correctly initialize the modules"
         )

@@ -61,7 +61,6 @@ class LinearCrossEntropyOptions:
         if self.batch_chunk_size is not None and self.batch_chunk_size != rows:
             raise ValueError(
                 f"batch_chunk_size (={self.batch_chunk_size}) and chunking_method ('{self.chunking_method}') give "
-                f"different chunk "
-                f"sizes ({self.batch_chunk_size} vs {rows}); pass only one."
+                f"different chunk sizes ({self.batch_chunk_size} vs {rows}); pass only one."
             )
         return max(1, rows)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Self
 
 from pellucid import Tensor
 from pellucid.nn.parameter import Buffer, Parameter
@@ -54,8 +54,6 @@ __all__ = [
     "register_module_module_registration_hook",
     "register_module_parameter_registration_hook",
 ]
-
-Self = TypeVar("Self", bound="Module")
 
 
 def _addindent(text: str, spaces: int) -> str:
@@ -164,8 +162,8 @@ class Module(HookRegistration, StateDict, Conversion, Traversal):
             if param.grad_fn is not None:
                 raise ValueError(
                     f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
-                    f"explicitly. To "
-                    f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
+                    f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
+                    "forward() method."
                 )
             param = run_registration_hooks(_global_parameter_registration_hooks, self, name, param)
         self._parameters[name] = param
@@ -269,8 +267,7 @@ class Module(HookRegistration, StateDict, Conversion, Traversal):
         else:
             raise RuntimeError(
                 "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without "
-                "the "
-                "persistent argument is not allowed."
+                "the persistent argument is not allowed."
             )
 
     def __delattr__(self, name: str) -> None:
@@ -288,7 +285,7 @@ class Module(HookRegistration, StateDict, Conversion, Traversal):
         names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
         return sorted(name for name in names if not name[0].isdigit())
 
-    def apply(self: Self, fn: Callable[[Module], None]) -> Self:
+    def apply(self, fn: Callable[[Module], None]) -> Self:
         """Call `fn` on every submodule, children first, and on this module last; typically to initialise.
 
         >>> import pellucid as torch
@@ -301,7 +298,7 @@ class Module(HookRegistration, StateDict, Conversion, Traversal):
         fn(self)
         return self
 
-    def train(self: Self, mode: bool = True) -> Self:
+    def train(self, mode: bool = True) -> Self:
         """Put this module and all below it into training mode, or with `mode=False` into evaluation mode."""
         if not isinstance(mode, bool):
             raise ValueError(f"training mode is expected to be boolean, not {_type_name(mode)}")
@@ -310,13 +307,13 @@ class Module(HookRegistration, StateDict, Conversion, Traversal):
             module.train(mode)
         return self
 
-    def eval(self: Self) -> Self:
+    def eval(self) -> Self:
         """Put this module and all below it into evaluation mode: dropout passes, batch norm uses its running
         statistics.
         """
         return self.train(False)
 
-    def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Say of every parameter whether gradients are computed for it; False freezes the module."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
@@ -368,7 +365,7 @@ class Module(HookRegistration, StateDict, Conversion, Traversal):
         # Modules pickled by older versions lack tables that were added since.
         self.__dict__.update({**_fresh_tables(), **state})
 
-    def _replicate_for_data_parallel(self: Self) -> Self:
+    def _replicate_for_data_parallel(self) -> Self:
         """A shallow copy whose parameters are taken away, for a wrapper to put other tensors in their places."""
         replica = self.__new__(type(self))
         replica.__dict__ = self.__dict__.copy()

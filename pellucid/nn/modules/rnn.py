@@ -289,8 +289,7 @@ def _check_dropout(dropout: Any, num_layers: int) -> None:
     if dropout > 0 and num_layers == 1:  # type: ignore[operator]
         warnings.warn(
             "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
-            "greater than "
-            f"1, but got dropout={dropout} and num_layers={num_layers}",
+            f"greater than 1, but got dropout={dropout} and num_layers={num_layers}",
             stacklevel=4,
         )
 

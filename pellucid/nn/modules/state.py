@@ -163,7 +163,7 @@ class StateDict:
             keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars
         if destination is None:
             destination = OrderedDict()
-            destination._metadata = OrderedDict()  # type: ignore[attr-defined]
+            destination._metadata = OrderedDict()
         local_metadata: dict[str, Any] = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = local_metadata
@@ -308,9 +308,8 @@ def _run_post_hooks(module: Module, incompatible: _IncompatibleKeys) -> None:
     for hook in module._load_state_dict_post_hooks.values():
         if hook(module, incompatible) is not None:
             raise AssertionError(
-                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, "
-                "if "
-                "incompatible_keys need to be modified, it should be done inplace."
+                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
+                "values, if incompatible_keys need to be modified, it should be done inplace."
             )
 
 
@@ -330,8 +329,7 @@ def _plan_one(
     if not (isinstance(given, Tensor) or hasattr(type(given), "__torch_function__")):
         error_msgs.append(
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
-            f"but "
-            f"received {type(given)}"
+            f"but received {type(given)}"
         )
         return
     if not is_lazy(param):
@@ -340,17 +338,14 @@ def _plan_one(
         if given.shape != param.shape:
             error_msgs.append(
                 f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in "
-                f"current model "
-                f"is {param.shape}."
+                f"current model is {param.shape}."
             )
             return
     if not is_lazy(param) and param.is_meta and not given.is_meta and not assign:
         warnings.warn(
             f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current "
-            f"model, which is "
-            "a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their "
-            "corresponding key in "
-            "the module instead of copying them in place?)",
+            "model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary "
+            "to their corresponding key in the module instead of copying them in place?)",
             stacklevel=6,
         )
     if not (is_lazy(param) and is_lazy(given)):
@@ -381,8 +376,7 @@ def _copy(key: str, param: Tensor, given: Tensor, error_msgs: list[str]) -> None
         except Exception as error:
             error_msgs.append(
                 f'While copying the parameter named "{key}", whose dimensions in the model are {param.size()} and '
-                f"whose "
-                f"dimensions in the checkpoint are {given.size()}, an exception occurred : {error.args}."
+                f"whose dimensions in the checkpoint are {given.size()}, an exception occurred : {error.args}."
             )
 
 

@@ -106,8 +106,7 @@ class ParametrizationList(ModuleList):
             if old_value != new_value:
                 raise ValueError(
                     f"When `right_inverse` outputs one tensor, it may not change the {what}.\noriginal.{what}: "
-                    f"{old_value}\n"
-                    f"right_inverse(original).{what}: {new_value}"
+                    f"{old_value}\nright_inverse(original).{what}: {new_value}"
                 )
         # The same object stays the parameter, so optimizers that know it keep working.
         original.data = new.data
@@ -117,9 +116,8 @@ class ParametrizationList(ModuleList):
         for i, each in enumerate(new):
             if not isinstance(each, Tensor):
                 raise ValueError(
-                    f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element {i} "
-                    f"of the "
-                    f"sequence with type {type(each).__name__}."
+                    "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element "
+                    f"{i} of the sequence with type {type(each).__name__}."
                 )
             if isinstance(original, Parameter):
                 each = Parameter(each, original.requires_grad)
@@ -207,9 +205,8 @@ def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
 
 def _no_pickling(self: Any) -> Any:
     raise RuntimeError(
-        "Serialization of parametrized modules is only supported through state_dict(): save module.state_dict(), and "
-        "load it into "
-        "a module to which the same parametrizations were applied."
+        "Serialization of parametrized modules is only supported through state_dict(): save module.state_dict(), "
+        "and load it into a module to which the same parametrizations were applied."
     )
 
 

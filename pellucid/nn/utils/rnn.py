@@ -50,8 +50,8 @@ class PackedSequence(PackedSequence_):
         elif batch_sizes.device.type != "cpu":
             raise ValueError(
                 "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. "
-                "They should be "
-                "instantiated by functions like pack_sequence and pack_padded_sequences in nn.utils.rnn."
+                "They should be instantiated by functions like pack_sequence and pack_padded_sequences in "
+                "nn.utils.rnn."
             )
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
@@ -137,7 +137,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 
 def pack_padded_sequence(
-    input: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False, enforce_sorted: bool = True
+    input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
     """Pack a padded batch (T, N, …), or (N, T, …) with `batch_first`, of which sequence n has `lengths[n]` steps.
 
@@ -186,9 +186,8 @@ def _checked_lengths(input: Tensor, lengths: Tensor, batch_first: bool) -> list[
     if any(first < second for first, second in zip(sizes, sizes[1:], strict=False)):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-            "`enforce_sorted=False` "
-            "to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX "
-            "exportability."
+            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if "
+            "you do not need ONNX exportability."
         )
     if sizes[-1] <= 0:
         raise RuntimeError(

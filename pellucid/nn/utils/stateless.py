@@ -33,8 +33,7 @@ def functional_call(
     """
     warnings.warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future "
-        "version of "
-        "PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
+        "version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
         FutureWarning,
         stacklevel=2,
     )

@@ -49,8 +49,7 @@ class WeightNorm:
         if isinstance(weight, UninitializedParameter):
             raise ValueError(
                 "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy "
-                "forward before "
-                "applying weight normalization"
+                "forward before applying weight normalization"
             )
         del module._parameters[name]
         module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, hook.dim).data))

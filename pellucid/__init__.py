@@ -159,6 +159,21 @@ from pellucid.engine.tensor.layout import (
     sparse_csr,
     strided,
 )
+from pellucid.engine.tensor.linalg import (
+    addbmm,
+    addmm,
+    addmv,
+    addr,
+    baddbmm,
+    bmm,
+    dot,
+    ger,
+    matmul,
+    mm,
+    mv,
+    outer,
+    vdot,
+)
 from pellucid.engine.tensor.reduction import (
     all,
     amax,

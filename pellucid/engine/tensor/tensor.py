@@ -20,6 +20,7 @@ from pellucid.engine.tensor.comparison import ComparisonMethods
 from pellucid.engine.tensor.conversion import ConversionMethods
 from pellucid.engine.tensor.exponential import ExponentialMethods
 from pellucid.engine.tensor.indexing import IndexingMethods
+from pellucid.engine.tensor.linalg import MatrixProductMethods
 from pellucid.engine.tensor.printing import tensor_repr
 from pellucid.engine.tensor.reduction import ReductionMethods
 from pellucid.engine.tensor.shape import ShapeMethods
@@ -31,6 +32,7 @@ class Tensor(
     ConversionMethods,
     ExponentialMethods,
     IndexingMethods,
+    MatrixProductMethods,
     ReductionMethods,
     ShapeMethods,
     TensorData,

@@ -1,0 +1,228 @@
+"""Matrix products: matmul and the functions it is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pellucid.engine.core.data import TensorData
+from pellucid.engine.core.errors import check
+from pellucid.engine.core.meta import broadcast_shapes
+from pellucid.engine.ops import linalg as ops
+from pellucid.engine.ops import shape
+from pellucid.engine.tensor.arguments import deliver, in_place, need_tensor
+
+
+def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+    """Product of two matrices.
+
+    >>> import pellucid as torch
+    >>> torch.mm(torch.ones(2, 3), torch.ones(3, 1))
+    tensor([[3.],
+            [3.]])
+    """
+    return ops.mm(need_tensor(input, "mm"), need_tensor(mat2, "mm", "mat2", 2), out=out)
+
+
+def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+    """Products of the matrices of two batches.
+
+    >>> import pellucid as torch
+    >>> torch.bmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1)).shape
+    torch.Size([2, 1, 1])
+    """
+    return ops.bmm(need_tensor(input, "bmm"), need_tensor(mat2, "bmm", "mat2", 2), out=out)
+
+
+def _factor(value: Any) -> Any:
+    return value.item() if isinstance(value, TensorData) else value
+
+
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """`beta * input + alpha * (mat1 @ mat2)`.
+
+    >>> import pellucid as torch
+    >>> torch.addmm(torch.ones(1), torch.ones(1, 2), torch.ones(2, 1))
+    tensor([[3.]])
+    """
+    return ops.addmm(need_tensor(input, "addmm"), mat1, mat2, beta=_factor(beta), alpha=_factor(alpha), out=out)
+
+
+def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """`beta * input + alpha * (batch1 @ batch2)` over batches of matrices.
+
+    >>> import pellucid as torch
+    >>> torch.baddbmm(torch.ones(1), torch.ones(1, 1, 2), torch.ones(1, 2, 1))
+    tensor([[[3.]]])
+    """
+    return ops.baddbmm(need_tensor(input, "baddbmm"), batch1, batch2, beta=_factor(beta), alpha=_factor(alpha), out=out)
+
+
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """`beta * input + alpha * (sum over the batch of batch1 @ batch2)`.
+
+    >>> import pellucid as torch
+    >>> torch.addbmm(torch.zeros(1, 1), torch.ones(3, 1, 2), torch.ones(3, 2, 1))
+    tensor([[6.]])
+    """
+    product = ops.bmm(batch1, batch2).sum(0)
+    scaled = product if alpha == 1 else product * _factor(alpha)
+    return deliver(scaled if beta == 0 else input * _factor(beta) + scaled, out)
+
+
+def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
+    """Product of a matrix and a vector.
+
+    >>> import pellucid as torch
+    >>> torch.mv(torch.ones(2, 3), torch.ones(3))
+    tensor([3., 3.])
+    """
+    return ops.mv(need_tensor(input, "mv"), need_tensor(vec, "mv", "vec", 2), out=out)
+
+
+def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """`beta * input + alpha * (mat @ vec)`.
+
+    >>> import pellucid as torch
+    >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3))
+    tensor([4., 4.])
+    """
+    product = ops.mv(mat, vec)
+    scaled = product if alpha == 1 else product * _factor(alpha)
+    result = scaled if beta == 0 else (input if beta == 1 else input * _factor(beta)) + scaled
+    return deliver(result, out)
+
+
+def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
+    """Sum of the products of two vectors' elements.
+
+    >>> import pellucid as torch
+    >>> torch.dot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+    tensor(11.)
+    """
+    return ops.dot(need_tensor(input, "dot"), need_tensor(tensor, "dot", "tensor", 2), out=out)
+
+
+def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
+    """Like `dot`, with the first vector conjugated.
+
+    >>> import pellucid as torch
+    >>> torch.vdot(torch.tensor([1j]), torch.tensor([1j]))
+    tensor(1.+0.j)
+    """
+    from pellucid.engine.ops.arithmetic import conjugate
+
+    return ops.dot(conjugate(input), other, out=out)
+
+
+def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
+    """All products of an element of one vector with one of the other.
+
+    >>> import pellucid as torch
+    >>> torch.outer(torch.tensor([1, 2]), torch.tensor([3, 4]))
+    tensor([[3, 4],
+            [6, 8]])
+    """
+    check(input._meta.ndim == 1, f"outer: Expected 1-D argument self, but got {input._meta.ndim}-D")
+    check(vec2._meta.ndim == 1, f"outer: Expected 1-D argument vec2, but got {vec2._meta.ndim}-D")
+    return deliver(input.unsqueeze(1) * vec2.unsqueeze(0), out)
+
+
+ger = outer
+
+
+def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """`beta * input + alpha * outer(vec1, vec2)`.
+
+    >>> import pellucid as torch
+    >>> torch.addr(torch.ones(1, 1), torch.tensor([2.0]), torch.tensor([3.0]))
+    tensor([[7.]])
+    """
+    product = outer(vec1, vec2)
+    scaled = product if alpha == 1 else product * _factor(alpha)
+    return deliver(scaled if beta == 0 else (input if beta == 1 else input * _factor(beta)) + scaled, out)
+
+
+def _fold(a: Any, b: Any) -> Any:
+    """A stack of matrices (or more) times one matrix, as one product of matrices."""
+    lead = tuple(a._meta.shape[:-1])
+    rows = 1
+    for size in lead:
+        rows *= size
+    product = ops.mm(shape.reshape_to(a, (rows, a._meta.shape[-1])), b)
+    return shape.unsafe_view(product, size=(*lead, b._meta.shape[-1]))
+
+
+def _batched(a: Any, b: Any) -> Any:
+    lead = broadcast_shapes(a._meta.shape[:-2], b._meta.shape[:-2])
+    n, k = a._meta.shape[-2:]
+    k2, m = b._meta.shape[-2:]
+    count = 1
+    for size in lead:
+        count *= size
+    left = shape.reshape_to(shape.expand(a, size=(*lead, n, k)), (count, n, k))
+    right = shape.reshape_to(shape.expand(b, size=(*lead, k2, m)), (count, k2, m))
+    return shape.unsafe_view(ops.bmm(left, right), size=(*lead, n, m))
+
+
+def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
+    """Matrix product over the last two dimensions, the others broadcast; a vector is a row on the left, a column on the right.
+
+    >>> import pellucid as torch
+    >>> torch.matmul(torch.ones(5, 2, 3), torch.ones(3)).shape
+    torch.Size([5, 2])
+    """
+    need_tensor(input, "matmul")
+    need_tensor(other, "matmul", "other", 2)
+    return deliver(_matmul(input, other), out)
+
+
+def _matmul(a: Any, b: Any) -> Any:
+    left, right = a._meta.ndim, b._meta.ndim
+    if left == 2 and right == 2:
+        return ops.mm(a, b)
+    check(
+        left and right,
+        f"both arguments to matmul need to be at least 1D, but they are {left}D and {right}D",
+    )
+    if left == 1 and right == 1:
+        return ops.dot(a, b)
+    if left == 2 and right == 1:
+        return ops.mv(a, b)
+    if left == 1 and right == 2:
+        return shape.squeeze_axis(ops.mm(shape.unsqueeze_axes(a, axes=(0,)), b), axis=0)
+    if right == 1:
+        return shape.squeeze_axis(_fold(a, shape.unsqueeze_axes(b, axes=(1,))), axis=left - 1)
+    if left == 1:
+        return shape.squeeze_axis(_batched(shape.unsqueeze_axes(a, axes=(0,)), b), axis=right - 2)
+    if right == 2:
+        return _fold(a, b)
+    return _batched(a, b)
+
+
+class MatrixProductMethods:
+    """Rows of `Tensor`."""
+
+    mm = mm
+    bmm = bmm
+    addmm = addmm
+    addmm_ = in_place(addmm)
+    baddbmm = baddbmm
+    baddbmm_ = in_place(baddbmm)
+    addbmm = addbmm
+    addbmm_ = in_place(addbmm)
+    mv = mv
+    addmv = addmv
+    addmv_ = in_place(addmv)
+    dot = dot
+    vdot = vdot
+    outer = outer
+    ger = outer
+    addr = addr
+    addr_ = in_place(addr)
+    matmul = matmul
+
+    def __matmul__(self: Any, other: Any) -> Any:
+        return matmul(self, other) if isinstance(other, TensorData) else NotImplemented
+
+    def __rmatmul__(self: Any, other: Any) -> Any:
+        return matmul(other, self) if isinstance(other, TensorData) else NotImplemented

@@ -148,6 +148,29 @@ from pellucid.engine.tensor.exponential import (
     xlogy,
 )
 from pellucid.engine.tensor.indexing import index_put, nonzero
+from pellucid.engine.tensor.joining import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    block_diag,
+    cat,
+    column_stack,
+    concat,
+    concatenate,
+    dstack,
+    flip,
+    fliplr,
+    flipud,
+    hstack,
+    meshgrid,
+    repeat_interleave,
+    roll,
+    rot90,
+    row_stack,
+    stack,
+    tile,
+    vstack,
+)
 from pellucid.engine.tensor.layout import (
     channels_last,
     channels_last_3d,

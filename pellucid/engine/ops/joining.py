@@ -10,7 +10,7 @@ from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.op import op
 from pellucid.engine.core.promotion import common_type
-from pellucid.engine.ops.shape import diagonal, slice_, split_with_sizes, unfold
+from pellucid.engine.ops.shape import diagonal, slice_, split_with_sizes, unbind, unfold
 
 Ints = tuple[int, ...]
 
@@ -118,3 +118,20 @@ def cat_dtensors(dy: Any, tensors_meta: tuple[Meta, ...], dim: int) -> Any:
     sizes = tuple([0 if meta.shape == (0,) and dy._meta.ndim != 1 else meta.shape[dim] for meta in tensors_meta])
     parts = split_with_sizes(dy, sizes=sizes, dim=dim)
     return tuple([None if meta.shape == (0,) else part for part, meta in zip(parts, tensors_meta, strict=True)])
+
+
+@op(half="keep")
+def stack(*tensors: np.ndarray, dim: int) -> np.ndarray:
+    """Tensors of equal shape along a new axis."""
+    return np.stack(tensors, axis=dim)
+
+
+@stack.meta
+def stack_meta(*tensors: Meta, dim: int) -> Meta:
+    shape = tensors[0].shape
+    return Meta.of((*shape[:dim], len(tensors), *shape[dim:]), common_type(tensors), tensors[0].device)
+
+
+@stack.vjp("tensors")
+def stack_dtensors(dy: Any, dim: int) -> Any:
+    return unbind(dy, dim=dim)

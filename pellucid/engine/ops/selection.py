@@ -466,3 +466,16 @@ def _product_gradients(dy: Any, x: Any, source: Any, index: Any, y: Any, kept: A
     alone = where(eq(gather(zero_count, index, dim=dim), 1), gather(without, index, dim=dim), 0)
     source_slope = where(eq(source, 0), alone, div(there, safe_source))
     return mul(kept, x_slope), mul(gather(dy, index, dim=dim), source_slope)
+
+
+@op(dynamic=True)
+def repeated_positions(counts: np.ndarray) -> np.ndarray:
+    """Each position as often as its count says."""
+    return np.repeat(np.arange(counts.size), counts)
+
+
+@repeated_positions.meta
+def repeated_positions_meta(counts: Meta) -> Meta:
+    check(counts.ndim == 1, "repeat_interleave only accept 1D vector as repeat")
+    check(counts.dtype in (dtypes.int64, dtypes.int32), "repeats has to be Long or Int tensor")
+    return Meta.of((0,), counts.dtype, counts.device)

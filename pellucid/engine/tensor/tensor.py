@@ -20,6 +20,7 @@ from pellucid.engine.tensor.comparison import ComparisonMethods
 from pellucid.engine.tensor.conversion import ConversionMethods
 from pellucid.engine.tensor.exponential import ExponentialMethods
 from pellucid.engine.tensor.indexing import IndexingMethods
+from pellucid.engine.tensor.joining import JoiningMethods
 from pellucid.engine.tensor.linalg import MatrixProductMethods
 from pellucid.engine.tensor.printing import tensor_repr
 from pellucid.engine.tensor.reduction import ReductionMethods
@@ -32,6 +33,7 @@ class Tensor(
     ConversionMethods,
     ExponentialMethods,
     IndexingMethods,
+    JoiningMethods,
     MatrixProductMethods,
     ReductionMethods,
     ShapeMethods,

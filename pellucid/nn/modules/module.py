@@ -335,8 +335,10 @@ class Module(HookRegistration, StateDict, Conversion, Traversal):
                 gradient.zero_()
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Make calls of this module go through `pellucid.compile`, with these arguments; the parameters stay where they
-        are.
+        """Make calls of this module go through `pellucid.compile`, with these arguments; results are those of eager
+        calls.
+
+        Parameters stay where they are, and so does the module's class: nothing else has to change.
         """
         import pellucid
 

@@ -154,7 +154,9 @@ def _foreign_pickler(pickle_module: Any, refer: PersistentId) -> type[Any]:
 
     class ForeignPickler(base):
         def persistent_id(self, obj: Any) -> Any:
-            return refer(obj)
+            identity = refer(obj)
+            # Other picklers cannot write a class that does not exist here, so the storage's type is a string.
+            return None if identity is None else (identity[0], identity[1].name, *identity[2:])
 
         def reducer_override(self, obj: Any) -> Any:
             reduced = _taken_apart(obj)

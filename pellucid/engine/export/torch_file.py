@@ -154,6 +154,7 @@ def checked_identity(identity: Any, count: int) -> tuple[names.StorageType, str,
     if not isinstance(identity, tuple) or len(identity) != count + 1:
         raise RuntimeError(f"a storage is referred to by {type(identity).__name__} of unknown form")
     kind, key, location, numel = identity[1:5]
+    kind = names.STORAGE_TYPES.get(kind) if type(kind) is str else kind
     location = location.decode("ascii") if isinstance(location, bytes) else location
     key = str(key) if type(key) is int else key
     if not isinstance(kind, names.StorageType) or type(key) is not str or type(location) is not str:

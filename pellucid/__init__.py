@@ -197,6 +197,33 @@ from pellucid.engine.tensor.linalg import (
     outer,
     vdot,
 )
+from pellucid.engine.tensor.random import (
+    bernoulli,
+    multinomial,
+    normal,
+    poisson,
+    rand,
+    rand_like,
+    randint,
+    randint_like,
+    randn,
+    randn_like,
+    randperm,
+)
+from pellucid.engine.tensor.ranges import (
+    arange,
+    asarray,
+    empty_like,
+    empty_strided,
+    eye,
+    full_like,
+    linspace,
+    logspace,
+    ones_like,
+    scalar_tensor,
+    zeros_like,
+)
+from pellucid.engine.tensor.ranges import range_ as range
 from pellucid.engine.tensor.reduction import (
     all,
     amax,

@@ -17,7 +17,9 @@ Indices = tuple[Any, ...]  # per axis: an integer array, or None for the whole a
 
 
 def _key(x: np.ndarray, indices: Indices) -> tuple[Any, ...]:
-    """The NumPy index, after a check of the bounds in PyTorch's words."""
+    """The NumPy index, after a check of the bounds in PyTorch's words; where there is nothing to read, no bound is wrong."""
+    if not x.size:
+        return tuple([slice(None) if each is None else np.zeros_like(each) for each in indices])
     for axis, each in enumerate(indices):
         if each is None or not each.size:
             continue

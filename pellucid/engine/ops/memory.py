@@ -10,6 +10,7 @@ from pellucid.engine.core.determinism import determinism
 from pellucid.engine.core.device import device as device_type
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.dtypes import float8_e4m3fn, float8_e8m0fnu
+from pellucid.engine.core.graph import zeros
 from pellucid.engine.core.meta import Meta, preserved_strides
 from pellucid.engine.core.op import op
 from pellucid.engine.core.plan import number_as
@@ -104,13 +105,29 @@ def copy_meta(x: Meta, source: Meta) -> Meta:
 
 
 @copy.vjp("x")
-def copy_dx(dy: Any) -> Any:
-    return None  # what was there is gone
+def copy_dx(x_meta: Meta) -> Any:
+    return zeros(x_meta)  # what was there is gone
 
 
 @copy.vjp("source")
 def copy_dsource(dy: Any) -> Any:
     return dy
+
+
+@op(half="keep", grad_name="ZeroBackward0")
+def zero(x: np.ndarray) -> np.ndarray:
+    """Every element is 0."""
+    return np.zeros(x.shape, x.dtype)
+
+
+@zero.meta
+def zero_meta(x: Meta) -> Meta:
+    return Meta.of(x.shape, x.dtype, x.device, preserved_strides(x))
+
+
+@zero.vjp("x")
+def zero_dx(x_meta: Meta) -> Any:
+    return zeros(x_meta)
 
 
 @op(half="keep", grad_name="FillBackward0")
@@ -127,8 +144,8 @@ def fill_meta(x: Meta, value: Any) -> Meta:
 
 
 @fill.vjp("x")
-def fill_dx(dy: Any) -> Any:
-    return None
+def fill_dx(x_meta: Meta) -> Any:
+    return zeros(x_meta)
 
 
 @fill.vjp("value")

@@ -37,13 +37,9 @@ def expand(x: Meta, *, size: Ints) -> Layout:
         )
         if axis >= missing:
             strides[axis] = x.strides[axis - missing] if known == shape[axis] else 0
-        else:
-            strides[axis] = 0 if shape[axis] != 1 else _leading_stride(x)
+    for axis in range(missing - 1, -1, -1):  # a new axis of size 1 gets the stride that PyTorch computes for it
+        strides[axis] = shape[axis + 1] * strides[axis + 1] if shape[axis] == 1 and x.ndim else 0
     return tuple(shape), tuple(strides), 0
-
-
-def _leading_stride(x: Meta) -> int:
-    return x.shape[0] * x.strides[0] if x.ndim else 1
 
 
 def _kind(x: Meta) -> str:
@@ -91,6 +87,12 @@ def reshape_view(x: Meta, *, size: Ints) -> Layout:
     return _reshaped(x, size)
 
 
+@view(name="reshape_alias", grad_name="ReshapeAliasBackward0")
+def reshape_alias(x: Meta, *, size: Ints) -> Layout:
+    """What `reshape` makes of a tensor that is not contiguous where strides allow a view."""
+    return _reshaped(x, size)
+
+
 @view(name="unsafe_view", grad_name="UnsafeViewBackward0")
 def unsafe_view(x: Meta, *, size: Ints) -> Layout:
     """Like `view`, for a tensor that nobody else will see: a fresh copy."""
@@ -112,6 +114,11 @@ def unsafe_view_dx(dy: Any, x_meta: Meta) -> Any:
     return reshape_to(dy, tuple(x_meta.shape))
 
 
+@reshape_alias.vjp("x")
+def reshape_alias_dx(dy: Any, x_meta: Meta) -> Any:
+    return reshape_to(dy, tuple(x_meta.shape))
+
+
 @reshape_view.vjp("x")
 def reshape_view_dx(dy: Any, x_meta: Meta) -> Any:
     return reshape_to(dy, tuple(x_meta.shape))
@@ -124,7 +131,7 @@ def reshape_to(x: Any, size: Ints) -> Any:
     meta: Meta = x._meta
     if view_strides(meta.shape, meta.strides, size) is None:
         return unsafe_view(clone(x, strides=contiguous_strides(meta.shape)), size=size)
-    return reshape_view(x, size=size)
+    return reshape_view(x, size=size) if meta.is_contiguous else reshape_alias(x, size=size)
 
 
 @view

@@ -10,6 +10,7 @@ import numpy as np
 
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.dispatch import InPlace, run_out
+from pellucid.engine.core.graph import check_in_place, requires_grad
 from pellucid.engine.core.errors import wrap_dim, wrap_dims
 from pellucid.engine.core.meta import Size
 from pellucid.engine.core.op import by_name
@@ -101,7 +102,11 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return function(self, *args, out=InPlace(self), **kwargs)
+        try:
+            return function(self, *args, out=InPlace(self), **kwargs)
+        except Exception:
+            check_in_place(self, function.__name__, any(isinstance(each, TensorData) and requires_grad(each) for each in args))
+            raise
 
     method.__name__ = function.__name__ + "_"
     method.__qualname__ = method.__name__

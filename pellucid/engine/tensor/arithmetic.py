@@ -65,7 +65,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
 
 
 def _refuse_bools(a: Any, b: Any) -> None:
-    kinds = [isinstance(each, TensorData) and each._meta.dtype is dtypes.bool_ for each in (a, b)]
+    kinds = [each._meta.dtype is dtypes.bool_ if isinstance(each, TensorData) else isinstance(each, bool) for each in (a, b)]
     if all(kinds):
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."

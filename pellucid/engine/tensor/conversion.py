@@ -72,7 +72,7 @@ def fill(input: Any, value: Any) -> Any:
 
 def zero_(self: Any) -> Any:
     """Write 0 into every element."""
-    return ops.fill(self, 0, out=InPlace(self))
+    return ops.zero(self, out=InPlace(self))
 
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[device_type | None, dtype_type | None, Any, bool]:

@@ -87,13 +87,15 @@ class _Cursor:
             raise IndexError(f"index {value} is out of bounds for dimension {self.axis} with size {size}")
         self.view = shape.select(self.view, dim=self.axis, index=value % size)
 
-    def slice(self, each: slice) -> None:
+    def slice(self, each: slice, alone: bool = False) -> None:
+        """`alone`: x[a:b] makes a slice even of everything, x[a:b, ...] passes over it."""
         meta = self.view._meta
         if not meta.ndim:
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         size = meta.shape[self.axis]
         start, end, step = _bounds(each, size)
-        if (start, end, step) != (0, size, 1):
+        whole = (each.start is None or each.start.__index__() == 0) and (each.stop is None or each.stop.__index__() >= size)
+        if alone or not whole or step != 1:
             self.view = shape.slice_(self.view, dim=self.axis, start=start, end=end, step=step)
         self.axis += 1
 
@@ -107,11 +109,12 @@ class _Cursor:
 
     def tensor(self, index: Any) -> None:
         kind = index._meta.dtype
-        if kind not in _INDEX_KINDS:
-            raise IndexError("tensors used as indices must be long, int, byte or bool tensors" + f" (got {kind})")
-        if index._meta.ndim == 0 and kind in (dtypes.int64, dtypes.int32):
+        if index._meta.ndim == 0 and kind.category == 1 and kind is not dtypes.uint8:
             self.integer(int(index.item()))
-        elif kind in (dtypes.bool_, dtypes.uint8):
+            return
+        if kind not in _INDEX_KINDS:
+            raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors (got {kind})")
+        if kind in (dtypes.bool_, dtypes.uint8):
             self._mask(index)
         else:
             self._collect(index)
@@ -187,6 +190,10 @@ def getitem(self: Any, key: Any) -> Any:
         cursor = _Cursor(self)
         cursor.integer(key)
         return cursor.view
+    if key.__class__ is slice:
+        cursor = _Cursor(self)
+        cursor.slice(key, alone=True)
+        return cursor.view
     cursor = _apply(self, key)
     if cursor.tensors:
         return ops.index(cursor.view, *cursor.indices())
@@ -208,11 +215,18 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         pass
     elif view._origin == "no_grad":  # made here, for this write
         view._origin = self._origin
+    if not cursor.tensors and not value._meta.ndim:
+        memory.fill(view, value, out=InPlace(view))
+        return
     if not cursor.tensors:
         memory.copy(view, _without_leading_ones(value, view._meta.ndim), out=InPlace(view))
         return
     indices = cursor.indices()
-    target = ops.indexed_shape(view._meta.shape, indices)
+    try:
+        target = ops.indexed_shape(view._meta.shape, indices)
+    except IndexError:
+        graph.check_in_place(view, "index_put", graph.requires_grad(value))
+        raise
     ops.index_put(view, _without_leading_ones(value, len(target)), *indices, accumulate=False, out=InPlace(view))
 
 
@@ -239,7 +253,11 @@ def _without_leading_ones(value: Any, ndim: int) -> Any:
 
 def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """Write `values` at the places that a tuple of index tensors (one per leading dimension) selects, or add to what is there."""
-    cursor = _apply_tensors(self, indices)
+    try:
+        cursor = _apply_tensors(self, indices)
+    except IndexError:
+        graph.check_in_place(self, "index_put", graph.requires_grad(values))
+        raise
     return ops.index_put(cursor.view, values, *cursor.indices(), accumulate=bool(accumulate), out=InPlace(self))
 
 
@@ -256,6 +274,9 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
 
 def _apply_tensors(self: Any, indices: Any) -> _Cursor:
     check(len(indices) <= self._meta.ndim, f"too many indices for tensor of dimension {self._meta.ndim} (got {len(indices)})", IndexError)
+    wrong = next((i for i, each in enumerate(indices) if each is not None and not isinstance(each, TensorData)), None)
+    if wrong is not None:
+        raise TypeError(f"expected Tensor as element {wrong} in argument 0, but got {type(indices[wrong]).__name__}")
     cursor = _Cursor(self)
     for each in indices:
         if each is None:

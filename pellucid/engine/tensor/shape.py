@@ -62,7 +62,9 @@ def view(self: Any, *size: Any) -> Any:
 
 
 def _view_as_dtype(self: Any, kind: dtype_type) -> Any:
-    return self if kind is self._meta.dtype else ops.view_as_dtype(self, kind=kind)
+    viewed = ops.view_as_dtype(graph.detached(self), kind=kind)
+    viewed._base = viewed._origin = None  # PyTorch has no gradient through bytes, and no view to rebase
+    return viewed
 
 
 def view_as(self: Any, other: Any) -> Any:
@@ -77,6 +79,8 @@ def reshape_as(self: Any, other: Any) -> Any:
 
 def expand(self: Any, *size: Any, implicit: bool = False) -> Any:
     """Sizes of 1 repeated without a copy; -1 keeps a size."""
+    if not size:
+        raise TypeError('expand() missing 1 required positional arguments: "size"')
     return ops.expand(self, size=as_size(size, "expand"))
 
 
@@ -157,6 +161,8 @@ def permute(input: Any, *dims: Any) -> Any:
     torch.Size([4, 2, 3])
     """
     ndim = need_tensor(input, "permute")._meta.ndim
+    if not dims:
+        raise TypeError('permute() missing 1 required positional arguments: "dims"')
     order = as_size(dims, "permute", "dims")
     check(
         len(order) == ndim,
@@ -185,11 +191,13 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
     origin, target = [wrap_dim(d, ndim) for d in wanted], [wrap_dim(d, ndim) for d in places]
     check(len(set(origin)) == len(origin), f"movedim: repeated dim in `source` ({list(wanted)})")
     check(len(set(target)) == len(target), f"movedim: repeated dim in `destination` ({list(places)})")
+    if not ndim:
+        return ops.alias(input)
     order = [-1] * ndim
     for a, b in zip(origin, target, strict=True):
         order[b] = a
     rest = iter([d for d in range(ndim) if d not in origin])
-    return ops.permute(input, dims=tuple([next(rest) if d < 0 else d for d in order])) if ndim else ops.alias(input)
+    return ops.permute(input, dims=tuple([next(rest) if d < 0 else d for d in order]))
 
 
 moveaxis = movedim
@@ -248,7 +256,7 @@ def ravel(input: Any) -> Any:
     >>> torch.ravel(torch.ones(2, 2))
     tensor([1., 1., 1., 1.])
     """
-    return reshape(input, -1)
+    return view(need_tensor(input, "ravel").contiguous(), -1)
 
 
 def unflatten(input: Any, dim: int, sizes: Any) -> Any:
@@ -525,6 +533,9 @@ def become(target: Any, viewed: Any, name: str) -> Any:
     """Give a tensor the layout and history of a view of itself: what `squeeze_` and its kin do."""
     recorded = graph.requires_grad(viewed)
     graph.check_in_place(target, name, recorded)
+    if recorded and viewed._grad_fn is not None:
+        node = viewed._grad_fn
+        node.__class__ = graph.node_type(graph.IN_PLACE_NAMES.get(node.name(), node.name()))
     target._meta, target._array, target._offset = viewed._meta, viewed._array, viewed._offset
     wrote(target, name)
     if recorded:

@@ -23,6 +23,8 @@ from pellucid.engine.tensor.indexing import IndexingMethods
 from pellucid.engine.tensor.joining import JoiningMethods
 from pellucid.engine.tensor.linalg import MatrixProductMethods
 from pellucid.engine.tensor.printing import tensor_repr
+from pellucid.engine.tensor.random import RandomMethods
+from pellucid.engine.tensor.ranges import CreationMethods
 from pellucid.engine.tensor.reduction import ReductionMethods
 from pellucid.engine.tensor.shape import ShapeMethods
 
@@ -31,10 +33,12 @@ class Tensor(
     ArithmeticMethods,
     ComparisonMethods,
     ConversionMethods,
+    CreationMethods,
     ExponentialMethods,
     IndexingMethods,
     JoiningMethods,
     MatrixProductMethods,
+    RandomMethods,
     ReductionMethods,
     ShapeMethods,
     TensorData,

@@ -1,0 +1,61 @@
+"""Tensors filled by a rule: ranges and the identity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pellucid.engine.core.device import device as device_type
+from pellucid.engine.core.dtypes import HALF
+from pellucid.engine.core.dtypes import dtype as dtype_type
+from pellucid.engine.core.meta import Meta
+from pellucid.engine.core.op import op
+
+
+@op(half="keep")
+def arange(*, start: Any, step: Any, count: int, dtype: dtype_type, device: device_type) -> np.ndarray:
+    """start, start + step, …"""
+    if dtype.category <= 1 and isinstance(start, int) and isinstance(step, int):
+        return (start + step * np.arange(count, dtype=np.int64)).astype(dtype.numpy)
+    return (start + step * np.arange(count, dtype=np.float64)).astype(dtype.numpy)
+
+
+@op(half="keep")
+def linspace(*, start: Any, end: Any, count: int, dtype: dtype_type, device: device_type) -> np.ndarray:
+    """`count` numbers from start to end, evenly spaced; each half is counted from its own end."""
+    if count == 1:
+        return np.full(1, start).astype(dtype.numpy)
+    kind = np.dtype(np.float32) if dtype in HALF else np.dtype(np.float64) if dtype.category <= 1 else dtype.numpy
+    first, last = kind.type(start), kind.type(end)
+    step = (last - first) / kind.type(max(count - 1, 1))
+    i = np.arange(count)
+    values = np.where(i < count // 2, first + step * i.astype(kind), last - step * (count - 1 - i).astype(kind))
+    return (np.trunc(values) if dtype.category <= 1 else values).astype(dtype.numpy)
+
+
+@op(half="keep")
+def logspace(*, start: Any, end: Any, count: int, base: float, dtype: dtype_type, device: device_type) -> np.ndarray:
+    """`base` to the powers that `linspace` gives."""
+    powers = linspace.body(start=start, end=end, count=count, dtype=dtype, device=device)
+    return np.power(np.asarray(base, np.float64 if dtype.category <= 1 else dtype.to_real().numpy), powers).astype(dtype.numpy)
+
+
+@op(half="keep")
+def eye(*, n: int, m: int, dtype: dtype_type, device: device_type) -> np.ndarray:
+    """Ones on the diagonal, zeros elsewhere."""
+    return np.eye(n, m, dtype=dtype.numpy)
+
+
+@eye.meta
+def eye_meta(*, n: int, m: int, dtype: dtype_type, device: device_type) -> Meta:
+    return Meta.of((n, m), dtype, device)
+
+
+def _range_meta(*, count: int, dtype: dtype_type, device: device_type, **rest: Any) -> Meta:
+    return Meta.of((count,), dtype, device)
+
+
+arange.meta(_range_meta)
+linspace.meta(_range_meta)
+logspace.meta(_range_meta)

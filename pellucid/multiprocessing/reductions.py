@@ -1,4 +1,4 @@
-"""How tensors go through queues, pipes and process arguments: their storage moves to shared memory, a descriptor is sent.
+"""How tensors go through queues, pipes and process arguments: as a descriptor of shared memory they were moved to.
 
 `init_reductions` tells the standard library's pickler; a loader's batches take another way, `transport.py`.
 """
@@ -45,7 +45,7 @@ def reduce_tensor(tensor: Tensor) -> Any:
     descriptor = shared_tensors.shared_descriptor(tensor)
     return rebuild_tensor, (
         DupFd(descriptor),
-        tensor.untyped_storage().nbytes(),
+        shared_tensors.storage_size(tensor),
         tensor.dtype,
         tensor.storage_offset(),
         tuple(tensor.shape),

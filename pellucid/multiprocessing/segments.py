@@ -2,7 +2,7 @@
 
 A segment is a file descriptor without a name, so nothing can be left behind, whatever kills a process. Its pages are
 reserved when it is made, so a lack of space is an error with numbers instead of a bus error at the first write. Tensors
-over segments are in `shared_tensors.py`, messages that carry segments in `transport.py`.
+over segments are in `shared_tensors.py`, what a message needs of them in `arenas.py`, the messages in `transport.py`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -30,8 +31,8 @@ _count = itertools.count()
 _libc = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
 if _libc is not None:
     _libc.mmap.restype = ctypes.c_void_p
-    _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
-    _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    _libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+    _libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 
 
 class Mapping:
@@ -46,7 +47,7 @@ class Mapping:
         self.owner = os.getpid()
         self.__array_interface__ = {"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
 
-    def __del__(self, munmap: Callable[[int, int], int] | None = _libc and _libc.munmap) -> None:
+    def __del__(self, munmap: Any = _libc and _libc.munmap) -> None:
         if munmap is not None:
             munmap(self.address, self.nbytes)
         if self.descriptor is not None:
@@ -77,11 +78,28 @@ def _populate() -> int:
     return getattr(mmap, "MAP_POPULATE", 0)
 
 
+class Use:
+    """One use of a mapping that is used again later: the arrays of this use keep it alive, and nobody else does."""
+
+    __slots__ = ("__array_interface__", "__weakref__", "mapping", "on_end")
+
+    def __init__(self, mapping: Mapping, on_end: Callable[[], None] | None = None) -> None:
+        self.mapping = mapping
+        self.on_end = on_end
+        self.__array_interface__ = mapping.__array_interface__
+
+    def __del__(self) -> None:
+        if self.on_end is not None:
+            self.on_end()
+
+
 def mapping_of(array: np.ndarray) -> Mapping | None:
     """The mapping that an array lies in, or None where its memory is this process's own."""
     base: object = array
     while isinstance(base, (np.ndarray, memoryview)):
         base = base.base if isinstance(base, np.ndarray) else base.obj
+    if isinstance(base, Use):
+        return base.mapping
     return base if isinstance(base, Mapping) else None
 
 
@@ -118,6 +136,7 @@ def _anonymous_memory(nbytes: int) -> int | None:
 def _nameless_file(folder: str, nbytes: int) -> int | None:
     if not os.path.isdir(folder):
         return None
+    descriptor: int | None
     try:
         descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
     except (OSError, AttributeError) as error:
@@ -189,8 +208,8 @@ def _warn_of_fallback(folder: str, nbytes: int) -> None:
 def _no_room(nbytes: int, purpose: str) -> str:
     places = "; ".join(describe_room(folder) for folder in (SHARED_MEMORY_FOLDER, tempfile.gettempdir()))
     return (
-        f"unable to allocate shared memory (shm): {purpose or 'a segment'} needs {describe_size(nbytes)}, but {places}: "
-        "No space left on device. Give the container more shared memory (docker run --shm-size=2g, or an emptyDir of "
+        f"unable to allocate shared memory (shm): {purpose or 'a segment'} needs {describe_size(nbytes)}, but {places}"
+        ": No space left on device. Give the container more shared memory (docker run --shm-size=2g, or an emptyDir of "
         "medium Memory at /dev/shm in Kubernetes), point TMPDIR at a disk with room, or need less of it: a smaller "
         "batch_size, fewer num_workers or a smaller prefetch_factor; num_workers=0 and worker_type='thread' need none"
     )
@@ -217,66 +236,3 @@ def describe_size(nbytes: float) -> str:
 def padded(nbytes: int, unit: int = ALIGNMENT) -> int:
     """The next multiple of `unit`."""
     return -(-nbytes // unit) * unit
-
-
-class Arena:
-    """Room for the bytes of one message: slices of segments that grow as asked.
-
-    `hint` is the size to begin with, usually what the message before needed: then one segment serves the whole message.
-    """
-
-    def __init__(self, hint: int = 0, purpose: str = "") -> None:
-        self._hint = hint
-        self._purpose = purpose
-        self._segments: list[tuple[int, np.ndarray]] = []
-        self._used: list[int] = []
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes in use, padding included."""
-        return sum(self._used)
-
-    def allocate(self, nbytes: int) -> np.ndarray:
-        """A fresh, zeroed slice, aligned to 64 bytes."""
-        if not self._segments or self._used[-1] + nbytes > self._segments[-1][1].nbytes:
-            size = padded(max(nbytes, self._hint, 1), PAGE)
-            self._hint = 0
-            descriptor = create_segment(size, self._purpose)
-            try:
-                self._segments.append((descriptor, map_segment(descriptor, size)))
-            except BaseException:
-                os.close(descriptor)
-                raise
-            self._used.append(0)
-        start = self._used[-1]
-        self._used[-1] = padded(start + nbytes)
-        return self._segments[-1][1][start : start + nbytes]
-
-    def place(self, data: np.ndarray) -> tuple[int, int, int]:
-        """(segment, offset, length) of these bytes, which are copied in unless they lie in the arena already."""
-        address = data.ctypes.data
-        for number, (_, memory) in enumerate(self._segments):
-            offset = address - memory.ctypes.data
-            if 0 <= offset and offset + data.nbytes <= memory.nbytes:
-                return number, offset, data.nbytes
-        target = self.allocate(data.nbytes)
-        target[:] = data
-        number = len(self._segments) - 1
-        return number, target.ctypes.data - self._segments[number][1].ctypes.data, data.nbytes
-
-    def descriptors(self) -> tuple[list[int], list[int]]:
-        """Descriptors and sizes of the segments, cut to what is in use."""
-        sizes = []
-        for (descriptor, memory), used in zip(self._segments, self._used, strict=True):
-            size = padded(max(used, 1), PAGE)
-            if size < memory.nbytes:
-                os.ftruncate(descriptor, size)
-            sizes.append(size)
-        return [descriptor for descriptor, _ in self._segments], sizes
-
-    def close(self) -> None:
-        """Give up the descriptors; arrays that are still in use keep their memory."""
-        for descriptor, _ in self._segments:
-            os.close(descriptor)
-        self._segments.clear()
-        self._used.clear()

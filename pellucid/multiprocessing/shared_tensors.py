@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import os
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pellucid.engine.core.data import from_storage, view_of
 from pellucid.engine.core.storage import Storage
-from pellucid.multiprocessing.segments import Arena, Mapping, create_segment, map_segment, mapping_of
+from pellucid.multiprocessing.arenas import Arena
+from pellucid.multiprocessing.segments import Mapping, create_segment, map_segment, mapping_of
 
 if TYPE_CHECKING:
     from pellucid import Tensor, dtype
@@ -46,7 +47,7 @@ def empty_in_batch(kind: dtype, shape: tuple[int, ...]) -> Tensor | None:
 
 
 def packed_bytes(tensor: Tensor) -> tuple[np.ndarray, tuple[int, ...]]:
-    """The bytes a tensor reads, and the strides to read them with: a view, or a contiguous copy where gaps lie between."""
+    """The bytes a tensor reads, and the strides to read them with; a contiguous copy where gaps lie between."""
     shape, strides = tuple(tensor.shape), tuple(tensor.stride())
     count = tensor.numel()
     extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) if count else 0
@@ -90,6 +91,11 @@ def shared_descriptor(tensor: Tensor) -> int:
         mapping = _move(tensor)
     assert mapping.descriptor is not None
     return mapping.descriptor
+
+
+def storage_size(tensor: Tensor) -> int:
+    """Bytes of the whole storage that the tensor views."""
+    return tensor._storage.nbytes
 
 
 def has_descriptor(tensor: Tensor) -> bool:

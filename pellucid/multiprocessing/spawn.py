@@ -110,7 +110,7 @@ class ProcessContext:
             return True
         failed = None
         for sentinel in multiprocessing.connection.wait(list(self.sentinels), timeout=timeout):
-            number = self.sentinels.pop(sentinel)  # type: ignore[call-overload]
+            number = self.sentinels.pop(sentinel)
             self.processes[number].join()
             if self.processes[number].exitcode != 0:
                 failed = number

@@ -23,11 +23,12 @@ import numpy as np
 
 from pellucid import Tensor, dtype
 from pellucid.multiprocessing import reductions, segments
-from pellucid.multiprocessing.segments import Arena
+from pellucid.multiprocessing.arenas import Arena, Borrower, Lender
 from pellucid.multiprocessing.shared_tensors import (
     has_descriptor,
     packed_bytes,
     shared_descriptor,
+    storage_size,
     tensor_from_descriptor,
     tensor_over,
 )
@@ -48,13 +49,13 @@ class Packet:
         self.descriptors = descriptors
         self.arena = arena
 
-    def close(self) -> None:
+    def close(self, *, is_sent: bool = False) -> None:
         """Give up this process's side of the segments."""
-        self.arena.close()
+        self.arena.close(is_sent=is_sent)
 
 
 class _MessagePickler(ForkingPickler):
-    """Pickles with tensors as out-of-band buffers; a tensor shared on purpose goes into `descriptors`, if that is a list."""
+    """Pickles with tensors as out-of-band buffers; those shared on purpose go into `descriptors`, if it is a list."""
 
     def __init__(self, file: io.BytesIO, buffers: list[pickle.PickleBuffer], descriptors: list[int] | None) -> None:
         super().__init__(file, 5, True, buffers.append)
@@ -67,11 +68,11 @@ class _MessagePickler(ForkingPickler):
         dress = (value.requires_grad, type(value) is Parameter)
         if self._descriptors is not None and has_descriptor(value):
             self._descriptors.append(shared_descriptor(value))
-            size = value.untyped_storage().nbytes()
+            size = storage_size(value)
             place = (value.storage_offset(), tuple(value.shape), tuple(value.stride()))
             return _rebuild_shared, (len(self._descriptors) - 1, size, value.dtype, *place, *dress)
         memory, strides = packed_bytes(value)
-        return _rebuild, (pickle.PickleBuffer(memory), value.dtype, tuple(value.shape), strides, *dress)
+        return _rebuild, (pickle.PickleBuffer(memory.data), value.dtype, tuple(value.shape), strides, *dress)
 
 
 def _rebuild(
@@ -104,10 +105,13 @@ class _Arriving(threading.local):
 _arriving = _Arriving()
 
 
-def encode(message: Any, arena: Arena | None = None, *, keeps_sharing: bool = False) -> Packet:
+def encode(
+    message: Any, arena: Arena | None = None, *, keeps_sharing: bool = False, forgotten: Sequence[int] = ()
+) -> Packet:
     """Pickle a message; what its buffers need is taken from `arena`, where some of them may lie already.
 
     With `keeps_sharing` a tensor that was moved to shared memory before stays the same memory for the receiver.
+    `forgotten` are segments that the receiver may forget (`Lender.forgotten`).
     """
     arena = Arena() if arena is None else arena
     file = io.BytesIO()
@@ -115,31 +119,37 @@ def encode(message: Any, arena: Arena | None = None, *, keeps_sharing: bool = Fa
     shared: list[int] = []
     _MessagePickler(file, buffers, shared if keeps_sharing else None).dump(message)
     places = [arena.place(np.frombuffer(buffer.raw(), np.uint8)) for buffer in buffers]
-    text: bytes | tuple[int, int, int] = file.getvalue()
-    if len(text) > _INLINE:
-        text = arena.place(np.frombuffer(text, np.uint8))
-    descriptors, sizes = arena.descriptors()
+    pickled = file.getvalue()
+    is_long = len(pickled) > _INLINE
+    text = arena.place(np.frombuffer(pickled, np.uint8)) if is_long else pickled
+    descriptors = arena.descriptors()
     if len(descriptors) + len(shared) > _MOST_DESCRIPTORS:
         raise RuntimeError(
             f"a message needs {len(descriptors)} segments and {len(shared)} shared tensors, and can carry "
             f"{_MOST_DESCRIPTORS} of both: stack the shared tensors into fewer ones"
         )
-    return Packet(pickle.dumps((text, places, sizes), 5), descriptors + shared, arena)
+    return Packet(pickle.dumps((text, places, arena.contents(), list(forgotten)), 5), descriptors + shared, arena)
 
 
-def decode(body: bytes, descriptors: Sequence[int], *, is_private: bool = False) -> Any:
+def decode(body: bytes, descriptors: Sequence[int], borrower: Borrower, *, is_private: bool = False) -> Any:
     """The message of a packet; `is_private` lets this process write to its tensors without anybody noticing."""
     try:
-        text, places, sizes = pickle.loads(body)
-        memories = [
-            segments.map_segment(descriptor, size, is_private=is_private)
-            for descriptor, size in zip(descriptors, sizes, strict=False)
-        ]
+        text, places, contents, forgotten = pickle.loads(body)
+        borrower.forget(forgotten)
+        left = list(descriptors)
+        memories = []
+        for number, size, has_descriptor_along in contents:
+            descriptor = left.pop(0) if has_descriptor_along else None
+            if number is None:
+                assert descriptor is not None
+                memories.append(segments.map_segment(descriptor, size, is_private=is_private))
+            else:
+                memories.append(borrower.borrow(number, descriptor, size))
         buffers = [memories[number][start : start + length] for number, start, length in places]
         if not isinstance(text, bytes):
             number, start, length = text
             text = memories[number][start : start + length]
-        _arriving.descriptors = descriptors[len(sizes) :]
+        _arriving.descriptors = left
         return pickle.loads(text, buffers=buffers)
     finally:
         _arriving.descriptors = ()
@@ -155,6 +165,8 @@ class Channel:
         self._backlog: deque[Packet] = deque()
         self._incoming = bytearray()
         self._descriptors: list[int] = []
+        self.lender = Lender()
+        self.borrower = Borrower()
 
     @classmethod
     def pair(cls) -> tuple[Channel, socket.socket]:
@@ -188,7 +200,7 @@ class Channel:
                 return
             except (BrokenPipeError, ConnectionResetError):
                 pass
-            self._backlog.popleft().close()
+            self._backlog.popleft().close(is_sent=True)
 
     def receive(self, *, is_private: bool = False) -> Any:
         """The next message; EOFError when the other end is gone. An interrupt leaves it whole for the next call."""
@@ -207,7 +219,7 @@ class Channel:
                 "Too many open files. Communication with the workers is no longer possible. Please increase the limit "
                 f"using `ulimit -n` in the shell (this process has {segments.open_descriptors()} open)"
             )
-        return decode(body, descriptors, is_private=is_private)
+        return decode(body, descriptors, self.borrower, is_private=is_private)
 
     def _read(self, until: int) -> None:
         room = socket.CMSG_SPACE(4 * _MOST_DESCRIPTORS) if not self._incoming else 0

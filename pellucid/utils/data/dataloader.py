@@ -62,13 +62,13 @@ class _InfiniteConstantSampler(Sampler[None]):
 
 
 class DataLoader(Generic[T_co]):
-    """Batches of a dataset: which samples in which order (`sampler`, `shuffle`), how many (`batch_size`), put together how
-    (`collate_fn`), and read by whom (`num_workers`).
+    """Batches of a dataset: which samples in which order (`sampler`, `shuffle`), how many (`batch_size`), put together
+    how (`collate_fn`), and read by whom (`num_workers`).
 
-    PyTorch's arguments mean what they mean there, and one seed gives the same order. Workers are processes; their batches
-    arrive through shared memory and are not copied. With `worker_type="thread"` they are threads that share the dataset.
-    `shard="auto"` lets the workers of an IterableDataset split the stream, so that each item comes once. `timeout` is the
-    seconds to wait for a batch (0: no limit). `state_dict()` says where in the epoch the loader is.
+    PyTorch's arguments mean what they mean there, and one seed gives the same order. Workers are processes; their
+    batches arrive through shared memory and are not copied. With `worker_type="thread"` they are threads that share the
+    dataset. `shard="auto"` lets the workers of an IterableDataset split the stream, so that each item comes once.
+    `timeout` is the seconds to wait for a batch (0: no limit). `state_dict()` says where in the epoch the loader is.
 
     A worker's exception is raised here as the same class with its traceback and the sample's index; a worker that dies,
     a lack of shared memory and a dataset that cannot be pickled raise errors that say what to do.
@@ -166,7 +166,9 @@ class DataLoader(Generic[T_co]):
         if self.shard not in (None, "auto"):
             raise ValueError(f"shard option should be None or 'auto', but got {self.shard!r}")
         if self.shard is not None and self._dataset_kind == MAP:
-            raise ValueError("shard option is for an IterableDataset: the samples of a map-style dataset come once anyway")
+            raise ValueError(
+                "shard option is for an IterableDataset: the samples of a map-style dataset come once anyway"
+            )
         if self.worker_type == "thread" and self.multiprocessing_context is not None:
             raise ValueError("multiprocessing_context can only be used with worker_type='process'")
 
@@ -235,14 +237,14 @@ class DataLoader(Generic[T_co]):
             "DataLoader is going to create."
         )
         warnings.warn(
-            f"This DataLoader will create {self.num_workers} worker processes in total. {suggestion} Please be aware that "
-            "excessive worker creation might get DataLoader running slow or even freeze, lower the worker number to avoid "
-            "potential slowness/freeze if necessary.",
+            f"This DataLoader will create {self.num_workers} worker processes in total. {suggestion} Please be aware "
+            "that excessive worker creation might get DataLoader running slow or even freeze, lower the worker number "
+            "to avoid potential slowness/freeze if necessary.",
             stacklevel=3,
         )
 
     def _explain_growth(self) -> None:
-        """Say once per loader why the memory of worker processes grows where the dataset holds very many Python objects."""
+        """Say once per loader why workers' memory grows where the dataset holds very many Python objects."""
         if self.worker_type == "thread" or self.__dict__.get("_has_explained"):
             return
         for name, value in getattr(self.dataset, "__dict__", {}).items():
@@ -250,8 +252,8 @@ class DataLoader(Generic[T_co]):
                 self._has_explained = True
                 warnings.warn(
                     f"dataset.{name} is a {type(value).__name__} of {len(value):,} Python objects. Each worker process "
-                    "that reads one writes its reference count and so copies its memory page: over an epoch every one of "
-                    f"the {self.num_workers} workers comes to hold a copy of its own. A NumPy array, a tensor, or "
+                    "that reads one writes its reference count and so copies its memory page: over an epoch every one "
+                    f"of the {self.num_workers} workers comes to hold a copy of its own. A NumPy array, a tensor, or "
                     "worker_type='thread' does not grow.",
                     stacklevel=4,
                 )
@@ -259,7 +261,7 @@ class DataLoader(Generic[T_co]):
     def state_dict(self) -> dict[str, Any]:
         """Where the loader is: the batches of the epoch handed out so far, and what its order is drawn from.
 
-        A loader made with the same arguments, which loads this, first yields exactly the remaining batches of the epoch.
+        A loader made with the same arguments that loads this first yields exactly the epoch's remaining batches.
         Between epochs it holds the state of `generator` and of samplers that have a `state_dict` of their own.
 
         >>> from pellucid.utils.data import DataLoader
@@ -295,8 +297,8 @@ class DataLoader(Generic[T_co]):
         if state_dict["num_workers"] != self.num_workers:
             if self._dataset_kind == ITERABLE:
                 raise ValueError(
-                    f"the state was saved with num_workers={state_dict['num_workers']}: how far each worker had come in an "
-                    f"IterableDataset cannot be carried over to num_workers={self.num_workers}"
+                    f"the state was saved with num_workers={state_dict['num_workers']}: how far each worker had come "
+                    f"in an IterableDataset cannot be carried over to num_workers={self.num_workers}"
                 )
             position.per_worker, position.next_worker = [0] * self.num_workers, 0
             position.worker_states = [None] * self.num_workers
@@ -311,9 +313,7 @@ def _check_workers(
     num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool
 ) -> int | None:
     if num_workers < 0:
-        raise ValueError(
-            "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
-        )
+        raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
     if num_workers == 0 and prefetch_factor is not None:

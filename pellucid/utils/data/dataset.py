@@ -30,7 +30,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """A map from keys (usually 0 to len - 1) to samples: a subclass writes `__getitem__`, and `__len__` where it has one.
+    """A map from keys (usually 0 to len - 1) to samples: a subclass writes `__getitem__`, and usually `__len__`.
 
     A subclass may also offer `__getitems__(indices)`, which returns the samples of a whole batch at once.
 
@@ -62,7 +62,7 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
     [[0, 1], [2]]
     """
 
-    def __add__(self, other: Dataset[T_co]) -> ChainDataset:
+    def __add__(self, other: Dataset[T_co]) -> ChainDataset:  # type: ignore[override]
         return ChainDataset([self, other])
 
 

@@ -61,7 +61,7 @@ class DistributedSampler(Sampler[T_co]):
         epoch = self.epoch
         indices = self._indices_of_rank()
         yield from indices[:-1]
-        # Only an iteration that came to its last index counts: a rank that peeks at a batch stays in step with the rest.
+        # Only an iteration that came to its last index counts: a rank that peeks at a batch stays in step.
         self._is_epoch_over = self.epoch == epoch
         yield from indices[-1:]
 

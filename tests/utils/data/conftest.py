@@ -64,7 +64,7 @@ def wait_until_gone(session: int, seconds: float = 5.0) -> list[str]:
 
 @pytest.fixture
 def start_script(tmp_path):
-    """Start a script (after a preamble with imports and a dataset) in a session of its own; nothing survives the test."""
+    """Start a script, after a preamble with imports and a dataset, in a session of its own; nothing survives it."""
     started = []
 
     def start(source: str, wrapper: tuple[str, ...] = (), **environment: str) -> subprocess.Popen:

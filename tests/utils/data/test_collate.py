@@ -1,4 +1,4 @@
-"""default_collate and default_convert against PyTorch's, over every kind of sample, and the messages that name samples."""
+"""default_collate and default_convert against PyTorch's, by kind of sample; messages that name samples."""
 
 from collections import OrderedDict, UserDict, UserList, defaultdict, namedtuple
 from dataclasses import dataclass
@@ -123,7 +123,9 @@ def test_messages_name_field_sample_and_shapes():
             "stack expects each tensor to be equal size, but got [2] at entry 0 (sample index 40) and [3] at entry 2 "
             "(sample index 42) in field ['a'][0]"
         )
-        with pytest.raises(RuntimeError, match=r"2 items at entry 0 \(sample index 40\) and 1 at entry 1 \(sample index"):
+        with pytest.raises(
+            RuntimeError, match=r"2 items at entry 0 \(sample index 40\) and 1 at entry 1 \(sample index"
+        ):
             ours.default_collate([[1, 2], [1], [2]])
         with pytest.raises(KeyError, match=r"'x': entry 1 \(sample index 41\) has the keys \['y'\], entry 0"):
             ours.default_collate([{"x": 1}, {"y": 2}])

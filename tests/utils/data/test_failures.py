@@ -74,7 +74,12 @@ def test_iteration_goes_on_after_an_exception(run_script):
         ("class E(Exception):\n    def __init__(self, a, b): super().__init__(a); self.b = b", "E('x', 5)", "E", "5"),
         ("E = OSError", "FileNotFoundError(2, 'No such file', 'pic.jpg')", "FileNotFoundError", "None"),
         ("E = None", "UnicodeDecodeError('utf-8', b'x', 0, 1, 'bad')", "UnicodeDecodeError", "None"),
-        ("def f():\n    class Local(ArithmeticError): pass\n    return Local\nE = f()", "E('x')", "ArithmeticError", "None"),
+        (
+            "def f():\n    class Local(ArithmeticError): pass\n    return Local\nE = f()",
+            "E('x')",
+            "ArithmeticError",
+            "None",
+        ),
     ],
 )
 def test_every_kind_of_exception_keeps_its_class(run_script, definition, raised, caught, text):
@@ -261,7 +266,10 @@ def test_unpicklable_dataset_names_the_path_to_the_culprit(run_script):
                     print(type(error).__name__, error)
     """)
     first, second = done.out.strip().splitlines()
-    assert "multiprocessing_context='spawn'" in first and "dataset.transform.transforms[1] (Transformed.__init__.<locals>.<lambda>)" in first
+    assert (
+        "multiprocessing_context='spawn'" in first
+        and "dataset.transform.transforms[1] (Transformed.__init__.<locals>.<lambda>)" in first
+    )
     assert second.startswith("TypeError") and "dataset.options['log'] (_io.TextIOWrapper)" in second
     assert "cannot be pickled" in first and "cannot be pickled" in second
 

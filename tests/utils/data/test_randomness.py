@@ -1,4 +1,4 @@
-"""Random state of workers: PyTorch's seeds, and generators in datasets that do not repeat between workers and epochs."""
+"""Random state of workers: PyTorch's seeds, and held generators that do not repeat between workers and epochs."""
 
 import functools
 import random
@@ -61,19 +61,23 @@ def test_held_generators_differ_by_worker_and_epoch_and_repeat_with_the_seed(nam
     assert epochs() == first
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_spawned_workers_draw_the_same(method):
-    pellucid.manual_seed(0)
-    dataset = Augmented(MAKERS["numpy"], True)
-    fork = ours.DataLoader(dataset, batch_size=2, num_workers=2, multiprocessing_context=method)
-    pellucid.manual_seed(0)
-    expected = ours.DataLoader(Augmented(MAKERS["numpy"], True), batch_size=2, num_workers=2)
-    if method == "spawn":
-        pytest.skip("classes of a test module cannot be imported by a fresh interpreter; test_failures runs scripts")
-    pellucid.manual_seed(0)
-    found = [batch.tolist() for batch in fork]
-    pellucid.manual_seed(0)
-    assert found == [batch.tolist() for batch in expected]
+def test_workers_draw_the_same_however_they_start(run_script):
+    done = run_script("""
+        import random
+        import numpy as np
+        class Augmented(Numbers):
+            def __init__(self):
+                self.rng = np.random.default_rng(0)
+            def __getitem__(self, index):
+                return self.rng.random(), random.random(), np.random.rand(), torch.rand(()).item()
+        def epoch(method):
+            torch.manual_seed(0)
+            options = {"num_workers": 2, "multiprocessing_context": method}
+            return [[item.item() for item in batch] for batch in DataLoader(Augmented(), **options)]
+        if __name__ == "__main__":
+            print(epoch("fork") == epoch("spawn") == epoch("forkserver"))
+    """)
+    assert done.out.strip() == "True", done.err
 
 
 def test_generators_that_were_equal_stay_equal():

@@ -80,6 +80,43 @@ def test_every_kind_of_content_crosses_over():
     assert (batch["text"], batch["object"], batch["none"]) == (content["text"], {1, 2, 3}, None)
 
 
+@pytest.mark.parametrize("keeps_in_worker", [True, False])
+def test_kept_batches_are_not_overwritten_by_later_ones(keeps_in_worker):
+    class Keeping:
+        before = None
+
+        def __call__(self, samples):
+            batch = torch.stack(samples)
+            kept, self.before = self.before, batch
+            return batch, (batch if kept is None or not keeps_in_worker else kept)
+
+    loader = DataLoader(Numbers(80), batch_size=2, num_workers=2, collate_fn=Keeping())
+    seen = [(int(now[0, 0]), int(before[0, 0])) for now, before in loader]
+    assert [now for now, _ in seen] == list(range(0, 80, 2))
+    if keeps_in_worker:
+        assert [before for _, before in seen[2:]] == list(range(0, 76, 2))
+    kept = list(DataLoader(Numbers(400), batch_size=2, num_workers=2))
+    assert [batch[:, 0].tolist() for batch in kept] == [[n, n + 1] for n in range(0, 400, 2)]
+
+
+def test_batches_outlive_their_loader():
+    loader = DataLoader(Numbers(), batch_size=4, num_workers=2)
+    iterator = iter(loader)
+    batch = next(iterator)
+    del iterator, loader
+    assert batch[:, 0].tolist() == [0, 1, 2, 3]
+
+
+def test_batches_stay_what_they_were_in_a_forked_child():
+    batches = [batch for batch, _ in zip(DataLoader(Numbers(), batch_size=2, num_workers=1), range(2), strict=False)]
+    again = DataLoader(batches, batch_size=None, num_workers=1, collate_fn=lambda batch: batch * 1)
+    iterator = iter(again)
+    batches.clear()
+    for _ in DataLoader(Numbers(), batch_size=2, num_workers=1):
+        pass
+    assert [batch[:, 0].tolist() for batch in iterator] == [[0, 1], [2, 3]]
+
+
 def test_tensor_within_a_graph_is_refused():
     loader = DataLoader([0], batch_size=None, num_workers=1, collate_fn=lambda _: torch.ones(2, requires_grad=True) * 2)
     with pytest.raises(RuntimeError, match="Cowardly refusing to serialize non-leaf tensor which requires_grad"):
@@ -142,14 +179,15 @@ def test_persistent_workers_stay_and_others_do_not():
 
 def test_persistent_epoch_can_be_left_early():
     loader = DataLoader(Numbers(), batch_size=2, num_workers=2, persistent_workers=True)
-    for batch in loader:
-        break
+    next(iter(loader))
     assert lists(loader) == lists(DataLoader(Numbers(), batch_size=2))
 
 
 def test_every_worker_yields_the_whole_stream_and_the_loader_says_so_once():
     loader = DataLoader(Stream(4), batch_size=2, num_workers=2)
-    with pytest.warns(UserWarning, match=r"Stream is an IterableDataset that does not ask .* every item comes 2 times") as w:
+    with pytest.warns(
+        UserWarning, match=r"Stream is an IterableDataset that does not ask .* every item comes 2 times"
+    ) as w:
         batches = lists(loader)
     assert batches == [[0, 1], [0, 1], [2, 3], [2, 3]]
     assert len(w) == 1 and "shard='auto'" in str(w[0].message)

@@ -1,4 +1,4 @@
-"""How loading works inside: collating, fetching, workers, random state, failures. PyTorch's names where programs use them."""
+"""Inside loading: collating, fetching, workers, random state, failures. PyTorch's names where programs use them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a list of samples to a batch of tensors: `default_collate`, `default_convert`, and the table that extends them."""
+"""From a list of samples to a batch of tensors: `default_collate`, `default_convert`, and their table of types."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def default_convert(data: Any) -> Any:
 
 
 def _rebuild_mapping(like: Mapping[Any, Any], fields: dict[Any, Any]) -> Any:
-    """The fields in a mapping of the same type where that type can be made; a mutable one keeps its other attributes."""
+    """The fields in a mapping of the same type where that can be made; a mutable one keeps its other attributes."""
     try:
         if isinstance(like, MutableMapping):
             clone = copy.copy(like)
@@ -157,7 +157,8 @@ def _column(batch: Sequence[Any], key: Any) -> list[Any]:
         except KeyError:
             raise KeyError(
                 KeyErrorMessage(
-                    f"{key!r}: {_entry(position)} has the keys {list(sample)}, {_entry(0)} has {list(batch[0])}{_field()}"
+                    f"{key!r}: {_entry(position)} has the keys {list(sample)}, "
+                    f"{_entry(0)} has {list(batch[0])}{_field()}"
                 )
             ) from None
     return column
@@ -237,11 +238,11 @@ default_collate_fn_map: CollateTable = {
 
 
 def default_collate(batch: Any) -> Any:
-    """Samples as a batch: tensors, arrays and numbers get a new first dimension, mappings and sequences go field by field.
+    """Samples as a batch: tensors, arrays and numbers get a new first dimension, mappings and sequences go by field.
 
     Strings and bytes stay lists; tuples become lists, namedtuples stay namedtuples. Types of one's own are added to
-    `pellucid.utils.data._utils.collate.default_collate_fn_map`. Raises TypeError for what has no tensor, RuntimeError for
-    samples of unequal size (it names the samples and their shapes).
+    `pellucid.utils.data._utils.collate.default_collate_fn_map`. Raises TypeError for what has no tensor, RuntimeError
+    for samples of unequal size (it names the samples and their shapes).
 
     >>> from pellucid.utils.data import default_collate
     >>> default_collate([{"x": 1.5, "y": "a"}, {"x": 2.5, "y": "b"}])

@@ -1,4 +1,4 @@
-"""What went wrong in a worker, told in the main process: exceptions that cross over, deaths, things that cannot be pickled."""
+"""What went wrong in a worker, told in the main process: exceptions, deaths, things that cannot be pickled."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class ExceptionWrapper:
     """
 
     def __init__(self, exc_info: Any = None, where: str = "in background", detail: str = "") -> None:
-        kind, error, _ = exc_info = sys.exc_info() if exc_info is None else exc_info
+        exc_info = sys.exc_info() if exc_info is None else exc_info
+        kind, error = exc_info[:2]
         self.exc_type: type[BaseException] = _nameable(kind)
         self.exc_msg = "".join(traceback.format_exception(*exc_info))
         self.where = where
@@ -67,7 +68,7 @@ def _construct(kind: type[BaseException], message: str) -> BaseException:
     def show(self: BaseException) -> str:
         return message
 
-    shown = type(kind.__name__, (kind,), {"__str__": show, "__module__": kind.__module__})
+    shown: Any = type(kind.__name__, (kind,), {"__str__": show, "__module__": kind.__module__})
     error = shown.__new__(shown)
     error.args = (text,)
     return error
@@ -117,7 +118,9 @@ def _cause_of_signal(number: int, kills: int) -> str:
         if kills > 0:
             cause = f"The kernel's out-of-memory killer ended {kills} process(es) meanwhile: memory is the cause."
         else:
-            cause = "The likely cause is memory: SIGKILL is how the kernel (or a container) ends a process that needs too much."
+            cause = (
+                "The likely cause is memory: by SIGKILL the kernel (or a container) ends a process that needs too much."
+            )
         return (
             f"{cause} {describe_memory()}. Use fewer num_workers, a smaller batch_size or prefetch_factor, or "
             "worker_type='thread', whose workers share one copy of the dataset; `dmesg` shows what the kernel did."
@@ -229,5 +232,3 @@ def unpicklable_error(error: Exception, parts: dict[str, Any], purpose: str) -> 
             )
             return _construct(_nameable(type(reason)), message)  # type: ignore[return-value]
     return error
-
-

@@ -1,4 +1,4 @@
-"""Iterators over a loader: what they share, the one that reads in this process, and the position that can be resumed."""
+"""Iterators over a loader: what they share, the one that reads in this process, the position that can be resumed."""
 
 from __future__ import annotations
 
@@ -161,8 +161,8 @@ class _BaseDataLoaderIter:
             self._begin_sampler(position.draws_seed)
             taken = list(itertools.islice(self._sampler_iter, max(position.drawn, 1)))
             if position.drawn == 0:
-                # The epoch had not asked for its first index, which is when samplers seed themselves: that happened now,
-                # so the global generators stay where it left them.
+                # The epoch had not asked for its first index, which is when samplers seed themselves: that happened
+                # now, so the global generators stay where it left them.
                 position.drawn = len(taken)
                 replay.stays = True
         self._ahead = deque(taken[position.done :])

@@ -83,7 +83,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._try_put_index()
 
     def _reset(self, loader: DataLoader[Any]) -> None:
-        """Begin another epoch with the same workers (`persistent_workers`), whose generators go on from where they are."""
+        """Begin another epoch with the same workers, whose generators go on from where they are."""
         resumed = loader._take_resumed()
         self._IterableDataset_len_called = loader._IterableDataset_len_called
         self._num_yielded = 0

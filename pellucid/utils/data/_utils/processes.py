@@ -130,7 +130,8 @@ class ProcessCrew:
 
     def give(self, worker: int, message: Any) -> None:
         """Send a worker a task."""
-        self._channels[worker].post(transport.encode(message))
+        channel = self._channels[worker]
+        channel.post(transport.encode((message, channel.borrower.returned())))
 
     def finish(self, worker: int) -> None:
         """Let a worker end: there is nothing more for it to do."""
@@ -193,9 +194,10 @@ class ProcessCrew:
         pid = self.processes[worker].pid
         self.close()
         return RuntimeError(
-            f"DataLoader worker (pid {pid}) ended by itself: sys.exit({'' if code is None else repr(code)}) was called in "
-            f"worker {worker} of {len(self.processes)}. {detail} Raise an exception instead, which the loader passes on; "
-            f"an iterable dataset ends by returning.\nOriginal {text}DataLoader worker (pid(s) {pid}) exited unexpectedly"
+            f"DataLoader worker (pid {pid}) ended by itself: sys.exit({'' if code is None else repr(code)}) was "
+            f"called in worker {worker} of {len(self.processes)}. {detail} Raise an exception instead, which the loader passes "
+            f"on; an iterable dataset ends by returning.\nOriginal {text}"
+            f"DataLoader worker (pid(s) {pid}) exited unexpectedly"
         )
 
     def describe(self, worker: int) -> str:
@@ -264,7 +266,7 @@ def _file_for_stack() -> int:
 
 @contextlib.contextmanager
 def _quiet_start(is_fork: bool) -> Iterator[None]:
-    """While a worker is forked: an interrupt waits until the worker can take it, and the parent keeps its own handling."""
+    """While a worker is forked: an interrupt waits until the worker can take it."""
     if not is_fork:
         yield
         return

@@ -165,12 +165,12 @@ class EpochRandomness:
         self.ours = pellucid.get_rng_state()
         self.own = None if generator is None else generator.get_state()
         self.python = random.getstate()
-        self.legacy = np.random.get_state()
+        self.legacy: tuple[Any, ...] = np.random.get_state()  # type: ignore[assignment]
 
     def state_dict(self) -> dict[str, Any]:
         """The states as tensors and plain numbers."""
         version, words, gauss = self.python
-        name, keys, position, has_gauss, cached = self.legacy
+        name, keys, position, has_gauss, cached = self.legacy[:5]
         return {
             "pellucid": self.ours,
             "generator": self.own,
@@ -191,7 +191,7 @@ class EpochRandomness:
 
     @contextmanager
     def replayed(self, generator: Generator | None) -> Iterator[Replay]:
-        """Within, the global generators are where the epoch began; the loader's own one is left where it then comes to."""
+        """Within, the global generators are where the epoch began; the loader's own one stays where it comes to."""
         now = EpochRandomness(None)
         replay = Replay()
         self._enter()

@@ -182,7 +182,7 @@ class ThreadCrew:
         return "" if frame is None else "".join(traceback.format_stack(frame)).rstrip()
 
     def close(self) -> None:
-        """End the workers; one that is stuck in a sample is left to the end of the process, as threads cannot be killed."""
+        """End the workers; one that is stuck in a sample stays until the process ends, as threads cannot be killed."""
         for thread in self.processes:
             thread.is_closing = True
             thread.tasks.put(None)

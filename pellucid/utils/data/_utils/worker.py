@@ -18,7 +18,8 @@ import numpy as np
 import pellucid
 from pellucid import Generator
 from pellucid.multiprocessing import segments, transport
-from pellucid.multiprocessing.segments import Arena, Fallback
+from pellucid.multiprocessing.arenas import Arena
+from pellucid.multiprocessing.segments import Fallback
 from pellucid.multiprocessing.shared_tensors import Batch
 from pellucid.utils.data._utils import fetch
 from pellucid.utils.data._utils.failures import ExceptionWrapper, find_unpicklable, unpicklable_error
@@ -122,7 +123,8 @@ class Start:
     random_state: bytes | None = None
 
 
-# From the parent: (TASK_MESSAGE, number, index) or (RESUME_MESSAGE, skip, random_state). From a worker: a Reply.
+# From the parent: (TASK_MESSAGE, number, index) or (RESUME_MESSAGE, skip, random_state), each with the segments that it
+# gives back. From a worker: a Reply.
 TASK_MESSAGE, RESUME_MESSAGE = "task", "resume"
 DATA, ERROR, END, RESUMED, EXIT = "data", "error", "end", "resumed", "exit"
 
@@ -171,7 +173,8 @@ class Worker:
         self._progress[TASK] = IDLE
         while True:
             try:
-                message = self._channel.receive()
+                message, returned = self._channel.receive()
+                self._channel.lender.take_back(returned)
                 if message[0] == RESUME_MESSAGE:
                     self._resume(*message[1:])
                 else:
@@ -230,7 +233,7 @@ class Worker:
             self._send(Reply(ERROR, number, self._failure))
             return
         assert self._fetcher is not None
-        Batch.arena = Arena(self._size_of_batch, "a batch")
+        Batch.arena = Arena(self._size_of_batch, "a batch", self._channel.lender)
         try:
             reply = Reply(DATA, number, self._fetcher.fetch(index))
         except StopIteration:
@@ -254,18 +257,17 @@ class Worker:
         if reply.kind == DATA and self._randomness is not None and self._fetcher.__class__ is fetch._MapDatasetFetcher:
             reply.random_state = np.frombuffer(self._randomness.state(), np.uint8)
         arena, Batch.arena = Batch.arena, None
+        forgotten = self._channel.lender.forgotten()
         try:
-            packet = transport.encode(reply, arena)
+            packet = transport.encode(reply, arena, forgotten=forgotten)
         except Exception as error:
             if arena is not None:
                 arena.close()
             failure = self._wrapped_unsendable(error, reply.value, index)
-            packet = transport.encode(Reply(ERROR, reply.number, failure))
+            packet = transport.encode(Reply(ERROR, reply.number, failure), forgotten=forgotten)
         self._size_of_batch = packet.arena.nbytes
-        try:
-            self._channel.send(packet)
-        finally:
-            packet.close()
+        self._channel.send(packet)
+        packet.close(is_sent=True)
 
     def _wrapped(self, detail: str) -> ExceptionWrapper:
         return ExceptionWrapper(where=f"in DataLoader worker process {self._start.worker_id}", detail=detail)

@@ -117,8 +117,14 @@ def _check_operands(x: Meta, weight: Meta, bias: Any, transposed: bool, groups: 
         f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight {shape}, but got"
         f" {x.ndim}-dimensional input of size {list(x.shape)} instead",
     )
-    check(weight.shape[0] >= groups, f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {shape} instead")
-    check(weight.shape[0] % groups == 0, f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size [{shape}] instead")
+    check(
+        weight.shape[0] >= groups,
+        f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {shape} instead",
+    )
+    check(
+        weight.shape[0] % groups == 0,
+        f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size [{shape}] instead",
+    )
     wanted = weight.shape[0] if transposed else weight.shape[1] * groups
     given = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
     check(
@@ -127,27 +133,24 @@ def _check_operands(x: Meta, weight: Meta, bias: Any, transposed: bool, groups: 
         f" {x.shape[1]} channels instead{_channels_hint(x, wanted)}",
     )
     filters = weight.shape[1] * groups if transposed else weight.shape[0]
-    check(
-        bias is None or tuple(bias.shape) == (filters,),
-        lambda_text(given if transposed else "", shape, filters, bias),
-    )
+    _check_bias(x, bias, f"Given {given}, weight" if transposed else "Given weight", shape, filters)
     check(
         x.dtype is weight.dtype,
         f"Input type (torch.{title(x.dtype)}Tensor) and weight type (torch.{title(weight.dtype)}Tensor) should be the same"
         f" (convert one of them, for example with .to({weight.dtype}))",
     )
-    check(
-        bias is None or bias.dtype is x.dtype,
-        f"Input type ({x.dtype.name}) and bias type ({bias.dtype.name if bias is not None else ''}) should be the same",
-    )
     check(x.dtype.name != "bool", "\"slow_conv2d_cpu\" not implemented for 'Bool'", NotImplementedError)
 
 
-def lambda_text(given: str, shape: list[int], filters: int, bias: Any) -> str:
-    """The message for a bias of another size."""
-    found = list(bias.shape) if bias is not None else []
-    start = f"Given {given}, weight" if given else "Given weight"
-    return f"{start} of size {shape}, expected bias to be 1-dimensional with {filters} elements, but got bias of size {found} instead"
+def _check_bias(x: Meta, bias: Any, start: str, shape: list[int], filters: int) -> None:
+    if bias is None:
+        return
+    check(
+        tuple(bias.shape) == (filters,),
+        f"{start} of size {shape}, expected bias to be 1-dimensional with {filters} elements, but got bias of size"
+        f" {list(bias.shape)} instead",
+    )
+    check(bias.dtype is x.dtype, f"Input type ({x.dtype.name}) and bias type ({bias.dtype.name}) should be the same")
 
 
 def _channels_hint(x: Meta, wanted: int) -> str:
@@ -181,6 +184,100 @@ def _check_enlarged(x: Meta, space: list[int]) -> None:
         all(each >= 0 for each in space),
         f"Given input size per channel: {list(x.shape[2:])}. Calculated output size per channel: {space}. Output size is too small",
     )
+
+
+@convolution.vjp("x")
+def convolution_dx(
+    dy: Any,
+    weight: Any,
+    x_meta: Meta,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    transposed: bool,
+    groups: int,
+) -> Any:
+    how: dict[str, Any] = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    if transposed:
+        return _adjoint(dy, conjugate(weight), x_meta, **how)
+    return _transposed(dy, conjugate(weight), x_meta, **how)
+
+
+def _adjoint(dy: Any, weight: Any, like: Meta, **how: Any) -> Any:
+    """A convolution whose result is cut to the shape of `like`: output padding beyond a stride makes places nothing reads."""
+    found = convolution(dy, weight, transposed=False, output_padding=(0,) * (like.ndim - 2), **how)
+    for axis in range(2, like.ndim):
+        if found._meta.shape[axis] != like.shape[axis]:
+            found = slice_(found, dim=axis, start=0, end=like.shape[axis], step=1)
+    return found
+
+
+def _transposed(dy: Any, weight: Any, like: Meta, **how: Any) -> Any:
+    """The transposed convolution whose result has the shape of `like`."""
+    sizes = zip(
+        like.shape[2:], dy._meta.shape[2:], weight._meta.shape[2:], how["stride"], how["padding"], how["dilation"], strict=True
+    )
+    extra = tuple([n + 2 * p - d * (k - 1) - 1 - (m - 1) * s for n, m, k, s, p, d in sizes])
+    return convolution(dy, weight, transposed=True, output_padding=extra, **how)
+
+
+@convolution.vjp("weight")
+def convolution_dweight(
+    dy: Any,
+    x: Any,
+    weight_meta: Meta,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    transposed: bool,
+    groups: int,
+) -> Any:
+    how: dict[str, Any] = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    kernel = tuple(weight_meta.shape[2:])
+    if transposed:
+        return convolution_weight(conjugate(x), dy, kernel=kernel, **how)
+    return convolution_weight(dy, conjugate(x), kernel=kernel, **how)
+
+
+@convolution.vjp("bias")
+def convolution_dbias(dy: Any) -> Any:
+    return sum_(dy, dim=(0, *range(2, dy._meta.ndim)), keepdim=False, dtype=dy._meta.dtype)
+
+
+@op(grad_name="ConvolutionWeightBackward0")
+def convolution_weight(
+    coarse: np.ndarray, fine: np.ndarray, *, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> np.ndarray:
+    """A weight's gradient: at each kernel place, the sum of products of `coarse` with the part of `fine` seen there."""
+    seen = windows(padded(fine, padding), kernel, stride, dilation, coarse.shape[2:])
+    if fine.shape[1] == groups and groups > 1:
+        return _weight_depthwise(coarse, seen, len(kernel), groups)
+    return _weight_gathered(coarse, seen, len(kernel), groups)
+
+
+@convolution_weight.meta
+def convolution_weight_meta(
+    coarse: Meta, fine: Meta, *, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> Meta:
+    shape = (coarse.shape[1], fine.shape[1] // groups, *kernel)
+    last = fine.ndim in (4, 5) and (is_channels_last(coarse) or is_channels_last(fine))
+    return Meta.of(shape, fine.dtype, fine.device, channels_last_strides(shape) if last else None)
+
+
+@convolution_weight.vjp("coarse")
+def convolution_weight_dcoarse(
+    dy: Any, fine: Any, coarse_meta: Meta, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> Any:
+    how: dict[str, Any] = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    return _adjoint(conjugate(fine), dy, coarse_meta, **how)
+
+
+@convolution_weight.vjp("fine")
+def convolution_weight_dfine(
+    dy: Any, coarse: Any, fine_meta: Meta, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> Any:
+    how: dict[str, Any] = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    return _transposed(conjugate(coarse), dy, fine_meta, **how)
 
 
 # -- the arithmetic ------------------------------------------------------------------------------------------------
@@ -227,18 +324,92 @@ def output_space(x: np.ndarray, kernel: Ints, stride: Ints, padding: Ints, dilat
 
 
 def _gather(x: np.ndarray, weight: np.ndarray, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> np.ndarray:
-    """Cross-correlation: columns of what the kernel sees, times the kernel."""
+    """Cross-correlation: columns of what the kernel sees, times the kernel; a fresh array in the memory order of `x`."""
     kernel = weight.shape[2:]
     space = output_space(x, kernel, stride, padding, dilation)
     seen = windows(padded(x, padding), kernel, stride, dilation, space)
-    filters, batch = len(weight), len(x)
+    batch, filters = len(x), len(weight)
     if weight.shape[1] == 1 and groups > 1:
         return _gather_depthwise(seen, weight, groups)
-    if groups == 1 and (_rows_first(x) or _count(space) < 64):
-        axes = (0, *range(2 + len(kernel), seen.ndim), *range(2, 2 + len(kernel)), 1)
-        rows = seen.transpose(axes).reshape(batch * _count(space), -1)
-        y = rows @ np.moveaxis(weight, 0, -1).swapaxes(0, 0).transpose(*_kernel_first(len(kernel))).reshape(-1, filters)
-        return np.moveaxis(y.reshape(batch, *space, filters), -1, 1)
-    columns = seen.reshape(batch, groups, -1, _count(space))
-    y = np.matmul(weight.reshape(groups, filters // groups, -1), columns)
+    if groups == 1 and _rows_first(x):
+        rows = _as_rows(seen, len(kernel)) @ np.moveaxis(weight, (0, 1), (-1, -2)).reshape(-1, filters)
+        return np.moveaxis(rows.reshape(batch, *space, filters), -1, 1)
+    columns = seen.reshape(batch, groups, weight.shape[1] * _count(kernel), _count(space))
+    y = np.matmul(weight.reshape(groups, filters // groups, columns.shape[2]), columns)
     return y.reshape(batch, filters, *space)
+
+
+def _as_rows(seen: np.ndarray, space: int) -> np.ndarray:
+    """Windows as a matrix with a row for each place and, in it, the channels as the fastest-moving part."""
+    axes = (0, *range(2 + space, seen.ndim), *range(2, 2 + space), 1)
+    rows = seen.transpose(axes)
+    return rows.reshape(_count(rows.shape[: 1 + space]), _count(rows.shape[1 + space :]))
+
+
+def _gather_depthwise(seen: np.ndarray, weight: np.ndarray, groups: int) -> np.ndarray:
+    """A kernel per channel: too little to multiply for a matrix product, so one pass for each kernel place."""
+    space = (seen.ndim - 2) // 2
+    kernel = weight.reshape(groups, -1, *weight.shape[2:], *[1] * space)
+    y = np.zeros((len(seen), groups, kernel.shape[1], *seen.shape[2 + space :]), np.result_type(seen, weight))
+    for place in itertools.product(*map(range, weight.shape[2:])):
+        y += seen[(slice(None), slice(None), *place)][:, :, None] * kernel[(slice(None), slice(None), *place)]
+    return y.reshape(len(seen), len(weight), *seen.shape[2 + space :])
+
+
+def _spread(
+    x: np.ndarray, weight: np.ndarray, stride: Ints, padding: Ints, dilation: Ints, extra: Ints, groups: int
+) -> np.ndarray:
+    """Transposed: each element of `x` adds its multiple of the kernel to the places that it was seen from."""
+    kernel, space = weight.shape[2:], x.shape[2:]
+    batch, channels = len(x), weight.shape[1] * groups
+    if groups == 1 and _rows_first(x):
+        rows = np.moveaxis(x, 1, -1).reshape(-1, len(weight)) @ np.moveaxis(weight, 1, -1).reshape(len(weight), -1)
+        parts = rows.reshape(batch, *space, *kernel, channels)
+        axes = (0, parts.ndim - 1, *range(1 + len(space), parts.ndim - 1), *range(1, 1 + len(space)))
+        parts = parts.transpose(axes)
+    else:
+        matrix = weight.reshape(groups, len(weight) // groups, weight.shape[1] * _count(kernel))
+        parts = np.matmul(matrix.swapaxes(1, 2), x.reshape(batch, groups, len(weight) // groups, _count(space)))
+        parts = parts.reshape(batch, channels, *kernel, *space)
+    full = [(n - 1) * s + d * (k - 1) + 1 + e for n, s, d, k, e in zip(space, stride, dilation, kernel, extra, strict=True)]
+    if _rows_first(x):
+        wide = np.moveaxis(np.zeros((batch, *full, channels), parts.dtype), -1, 1)
+    else:
+        wide = np.zeros((batch, channels, *full), parts.dtype)
+    fold_into(wide, parts, stride, dilation)
+    cut = [slice(p, n - p) for n, p in zip(full, padding, strict=True)]
+    return wide[(slice(None), slice(None), *cut)] if any(padding) else wide
+
+
+def fold_into(wide: np.ndarray, parts: np.ndarray, stride: Ints, dilation: Ints) -> None:
+    """Add windows (batch, channels, *kernel, *space) to the places that they show: the adjoint of `windows`."""
+    count = len(stride)
+    space = parts.shape[2 + count :]
+    for place in itertools.product(*map(range, parts.shape[2 : 2 + count])):
+        steps = zip(place, stride, dilation, space, strict=True)
+        target = [slice(i * d, i * d + s * (n - 1) + 1 if n else i * d, s) for i, s, d, n in steps]
+        wide[(slice(None), slice(None), *target)] += parts[(slice(None), slice(None), *place)]
+
+
+def _weight_gathered(coarse: np.ndarray, seen: np.ndarray, space: int, groups: int) -> np.ndarray:
+    kernel = seen.shape[2 : 2 + space]
+    filters, inside = coarse.shape[1] // groups, seen.shape[1] // groups
+    if groups == 1 and _rows_first(coarse):
+        left = np.moveaxis(coarse, 1, -1).reshape(-1, filters)
+        product = left.T @ _as_rows(seen, space)
+        return np.moveaxis(product.reshape(filters, *kernel, inside), -1, 1)
+    columns = np.moveaxis(seen, 0, 1 + space).reshape(groups, inside * _count(kernel), -1)
+    left = np.moveaxis(coarse, 0, 1).reshape(groups, filters, columns.shape[2])
+    product = np.matmul(left, columns.swapaxes(1, 2))
+    return product.reshape(groups * filters, inside, *kernel)
+
+
+def _weight_depthwise(coarse: np.ndarray, seen: np.ndarray, space: int, groups: int) -> np.ndarray:
+    kernel = seen.shape[2 : 2 + space]
+    left = coarse.reshape(len(coarse), groups, -1, *coarse.shape[2:])
+    result = np.zeros((groups, left.shape[2], *kernel), np.result_type(coarse, seen))
+    summed = (0, *range(3, left.ndim))
+    for place in itertools.product(*map(range, kernel)):
+        part = seen[(slice(None), slice(None), *place)][:, :, None]
+        result[(slice(None), slice(None), *place)] = (left * part).sum(axis=summed)
+    return result.reshape(groups * left.shape[2], 1, *kernel)

@@ -130,15 +130,26 @@ def zero_dx(x_meta: Meta) -> Any:
     return zeros(x_meta)
 
 
+@op(half="keep", grad_name="FillBackward1")
+def fill_from(x: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Every element is the value of a zero-dim tensor."""
+    return np.full(x.shape, number_as(value[()], x.dtype), x.dtype)
+
+
 @op(half="keep", grad_name="FillBackward0")
 def fill(x: np.ndarray, value: Any) -> np.ndarray:
-    """Every element is `value` (a number or a zero-dim tensor), in the dtype of `x`."""
-    return np.full(x.shape, number_as(value[()] if isinstance(value, np.ndarray) else value, x.dtype), x.dtype)
+    """Every element is the number `value`, in the dtype of `x`."""
+    return np.full(x.shape, number_as(value, x.dtype), x.dtype)
 
 
 @fill.meta
 def fill_meta(x: Meta, value: Any) -> Meta:
-    if isinstance(value, Meta) and value.ndim:
+    return Meta.of(x.shape, x.dtype, x.device, preserved_strides(x))
+
+
+@fill_from.meta
+def fill_from_meta(x: Meta, value: Meta) -> Meta:
+    if value.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
     return Meta.of(x.shape, x.dtype, x.device, preserved_strides(x))
 
@@ -148,8 +159,13 @@ def fill_dx(x_meta: Meta) -> Any:
     return zeros(x_meta)
 
 
-@fill.vjp("value")
-def fill_dvalue(dy: Any) -> Any:
+@fill_from.vjp("x")
+def fill_from_dx(x_meta: Meta) -> Any:
+    return zeros(x_meta)
+
+
+@fill_from.vjp("value")
+def fill_from_dvalue(dy: Any) -> Any:
     return dy.sum()
 
 

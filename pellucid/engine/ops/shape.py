@@ -130,7 +130,9 @@ def reshape_to(x: Any, size: Ints) -> Any:
 
     meta: Meta = x._meta
     if view_strides(meta.shape, meta.strides, size) is None:
-        return unsafe_view(clone(x, strides=contiguous_strides(meta.shape)), size=size)
+        fresh = unsafe_view(clone(x, strides=contiguous_strides(meta.shape)), size=size)
+        fresh._base = fresh._origin = None  # nobody else sees the copy, so this is no view
+        return fresh
     return reshape_view(x, size=size) if meta.is_contiguous else reshape_alias(x, size=size)
 
 

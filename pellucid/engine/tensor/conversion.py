@@ -62,12 +62,14 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
 
 def fill_(self: Any, value: Any) -> Any:
     """Write one number (or the value of a zero-dim tensor) into every element."""
-    return ops.fill(self, need_operand(value, "fill_", "value", 1), out=InPlace(self))
+    need_operand(value, "fill_", "value", 1)
+    return (ops.fill_from if isinstance(value, TensorData) else ops.fill)(self, value, out=InPlace(self))
 
 
 def fill(input: Any, value: Any) -> Any:
     """A tensor like `input` with `value` in every element."""
-    return ops.fill(input, need_operand(value, "fill", "value", 2))
+    need_operand(value, "fill", "value", 2)
+    return (ops.fill_from if isinstance(value, TensorData) else ops.fill)(input, value)
 
 
 def zero_(self: Any) -> Any:

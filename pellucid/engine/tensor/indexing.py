@@ -215,8 +215,8 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         pass
     elif view._origin == "no_grad":  # made here, for this write
         view._origin = self._origin
-    if not cursor.tensors and not value._meta.ndim:
-        memory.fill(view, value, out=InPlace(view))
+    if not cursor.tensors and view._meta.ndim and not value._meta.ndim:
+        memory.fill_from(view, value, out=InPlace(view))
         return
     if not cursor.tensors:
         memory.copy(view, _without_leading_ones(value, view._meta.ndim), out=InPlace(view))

@@ -26,6 +26,7 @@ from pellucid.engine.tensor.printing import tensor_repr
 from pellucid.engine.tensor.random import RandomMethods
 from pellucid.engine.tensor.ranges import CreationMethods
 from pellucid.engine.tensor.reduction import ReductionMethods
+from pellucid.engine.tensor.selection import SelectionMethods
 from pellucid.engine.tensor.shape import ShapeMethods
 
 
@@ -40,6 +41,7 @@ class Tensor(
     MatrixProductMethods,
     RandomMethods,
     ReductionMethods,
+    SelectionMethods,
     ShapeMethods,
     TensorData,
 ):

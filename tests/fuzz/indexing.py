@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from .builder import COMPLEX, FLOATS, INTEGERS, Builder, dtype_of, is_expanded, overlaps_itself
-from .program import Array, Data, Ref, Step, resolve
+from .program import Array, Data, Ref, Step, resolve, text_of
 
 SIZES = (0, 1, 1, 2, 2, 3, 3, 4, 5)
 
@@ -111,7 +111,14 @@ class Indexing(Builder):
         dtype = self.random.choices(("int64", "int32", "int16", "int8", "float32"), (12, 3, 1, 1, 0.5))[0]
         return Data(np.asarray(values).astype(dtype), dtype), 1
 
-    def index_for(self, shape: tuple[int, ...]) -> Any:
+    def index_for(self, shape: tuple[int, ...], writing: bool = False) -> Any:
+        """An index for a tensor of that shape. PyTorch writes with masks of uint8 only sometimes, so no program does."""
+        index = self.any_index_for(shape)
+        while writing and "uint8" in text_of(index):
+            index = self.any_index_for(shape)
+        return index
+
+    def any_index_for(self, shape: tuple[int, ...]) -> Any:
         kinds: list[Callable[[list[int]], tuple[Any, int]]] = [
             self.integer, self.slice_index, self.new_axis, self.python_bool, self.mask, self.index_array,
         ]  # fmt: skip
@@ -127,7 +134,7 @@ class Indexing(Builder):
         if self.chance(0.2):
             parts.insert(self.random.randint(0, len(parts)), ...)
         if self.chance(0.03):
-            parts.append(self.random.choice((0, slice(None), ..., 1.5, "a")))
+            parts.append(self.random.choice((0, slice(None), ..., 1.5)))
         if len(parts) == 1 and self.chance(0.6):
             return parts[0]
         return tuple(parts)
@@ -147,17 +154,14 @@ class Indexing(Builder):
 
     def write(self, base: int) -> list[int]:
         base = self.writable(base)
-        index = self.index_for(tuple(self.tensor(base).shape))
+        index = self.index_for(tuple(self.tensor(base).shape), writing=True)
         no_grad = self.tensor(base).requires_grad and self.tensor(base).is_leaf and self.chance(0.7)
         self.emit("setitem", Ref(base), index, self.value_for(base, index), results=0, no_grad=no_grad)
         return []
 
     def writable(self, base: int) -> int:
-        """Often a copy of an expanded tensor: PyTorch's gradient of a write to one is an error about its own buffer."""
-        tensor = self.tensor(base)
-        if is_expanded(tensor) and (tensor.requires_grad or self.chance(0.7)):
-            (base,) = self.emit(".clone", Ref(base))
-        return base
+        """A copy of an expanded tensor: PyTorch deprecates writing to one by index, and has no gradient for it."""
+        return self.emit(".clone", Ref(base))[0] if is_expanded(self.tensor(base)) else base
 
     def selected(self, base: int, index: Any) -> torch.Tensor | None:
         """The places that an index selects, as flat positions."""
@@ -171,7 +175,7 @@ class Indexing(Builder):
         dtype = dtype_of(self.tensor(base))
         places = self.selected(base, index)
         repeated = places is not None and places.unique().numel() < places.numel()
-        if places is None or repeated or is_expanded(self.tensor(base)) or self.chance(0.35):
+        if places is None or repeated or self.chance(0.35):
             return self.scalar_value(dtype)
         shape = list(places.shape)
         for axis in range(len(shape)):
@@ -202,12 +206,14 @@ class Indexing(Builder):
         tensor = self.tensor(base)
         count = self.random.randint(1, max(1, tensor.dim()))
         sizes, indices = list(tensor.shape), []
-        while sizes and len(indices) < count:
+        while len(indices) < count:
+            if not sizes:
+                return []
             part, taken = (self.mask if self.chance(0.15) else self.index_array)(sizes)
             if isinstance(part, Data) or self.chance(0.05):
                 indices.append(part)
                 sizes = sizes[taken:]
-        accumulate = self.chance(0.6) and not is_expanded(tensor)
+        accumulate = self.chance(0.6)
         selector = tuple(indices)
         places = self.selected(base, selector) if indices else None
         if accumulate and places is not None and self.chance(0.8):
@@ -221,7 +227,8 @@ class Indexing(Builder):
 
     def update(self, base: int) -> list[int]:
         """x[index] += value, as Python carries it out."""
-        index = self.index_for(tuple(self.tensor(base).shape))
+        base = self.writable(base)
+        index = self.index_for(tuple(self.tensor(base).shape), writing=True)
         part = self.emit("getitem", Ref(base), index)
         if not part or not self.may_write(part[0]):
             return part

@@ -74,6 +74,9 @@ class Data:
     requires_grad: bool = False
 
     def build(self, framework: ModuleType) -> Any:
+        if not self.values.size:
+            tensor = framework.zeros(self.values.shape, dtype=getattr(framework, self.dtype))
+            return tensor.requires_grad_() if self.requires_grad else tensor
         tensor = framework.from_numpy(np.ascontiguousarray(self.values).reshape(self.values.shape)).clone()
         if self.dtype != str(self.values.dtype):
             tensor = tensor.to(getattr(framework, self.dtype))

@@ -62,7 +62,7 @@ class Views(Builder):
 
     def axis(self, index: int, extra: int = 0) -> int:
         rank = self.tensor(index).dim() + extra
-        if self.chance(0.03) or rank == 0:
+        if (self.chance(0.03) and not is_invalid(self.tensor(index))) or rank == 0:
             return self.random.randint(-rank - 1, rank)
         return self.random.randrange(-rank, rank)
 
@@ -106,6 +106,8 @@ class Views(Builder):
         if call == ".ravel":
             return self.emit(call, Ref(index))
         if call == ".unflatten":
+            if not self.tensor(index).dim():
+                return []
             axis = self.axis(index)
             return self.emit(call, Ref(index), axis, tuple(self.factors(self.size(index, axis))))
         shape = self.factors(numel)
@@ -233,7 +235,10 @@ class Views(Builder):
         return self.emit(call, Ref(index), no_grad=self.chance(0.2))
 
     def reinterpreted(self, index: int) -> list[int]:
-        return self.emit(".view", Ref(index), DType(self.random.choice(("int32", "int64", "uint8", "float64"))))
+        """The bytes as another dtype; only of integers, since bytes of floats show differences that no tolerance covers."""
+        if self.tensor(index).dtype != torch.int64:
+            return []
+        return self.emit(".view", Ref(index), DType(self.random.choice(("int32", "int64", "uint8", "int16"))))
 
     # Writes.
 
@@ -293,7 +298,7 @@ class Views(Builder):
             return self.emit(call, Ref(index), self.data(shape, "bool"), self.random.choice((0, 1.5)), no_grad=no_grad)
         if call == ".addcmul_":
             return self.emit(call, Ref(index), other, self.data(shape), value=0.5, no_grad=no_grad)
-        if call == ".lerp_":
+        if call == ".lerp_" and self.tensor(index).is_floating_point():
             return self.emit(call, Ref(index), other, 0.25, no_grad=no_grad)
         if call == ".where":
             return self.emit(call, Ref(index), self.data(shape, "bool"), other, no_grad=no_grad)
@@ -337,6 +342,9 @@ class Views(Builder):
             tensor = self.tensor(index)
             shape = tuple(reversed(tensor.shape))
             return self.emit(call, Ref(index), shape, tuple(reversed(tensor.stride())), no_grad=no_grad)
+        unsettled = call == ".detach_" and not self.tensor(index)._is_view() or is_leaf_with_grad(self.tensor(index))
+        if unsettled and self.is_seen_elsewhere(index):
+            return []
         if call in (".squeeze_", ".detach_") or (call == ".t_" and self.tensor(index).dim() <= 2):
             return self.emit(call, Ref(index), no_grad=no_grad)
         if call == ".unsqueeze_":
@@ -371,14 +379,26 @@ class Views(Builder):
 
     def product(self, index: int) -> list[int]:
         tensor = self.tensor(index)
-        if tensor.dim() == 0 or self.largest(index) > 1e4 or math.prod(tensor.shape) == 0:
+        if tensor.dim() < 2 or self.largest(index) > 1e4 or math.prod(tensor.shape) == 0:
             return []
         other = self.data(
             (tensor.shape[-1], 2), dtype_of(tensor), requires_grad=tensor.is_floating_point() and self.chance(0.3)
         )
         return self.emit("matmul", Ref(index), other)
 
+    def is_seen_elsewhere(self, index: int) -> bool:
+        """Whether another step made a view of the tensor, or a result that may have saved it.
+
+        What `detach_` and `requires_grad_` then mean for those is an accident of PyTorch's implementation.
+        """
+        uses = [
+            step for step in self.steps if Ref(index) in step.args or any(Ref(index) == v for v in step.kwargs.values())
+        ]
+        return not self.tensor(index)._is_view() and bool(uses)
+
     def grad_state(self, index: int) -> list[int]:
+        if self.is_seen_elsewhere(index) or self.tensor(index)._is_view():
+            return []
         call = self.random.choice((".requires_grad_", ".requires_grad_", ".retain_grad", ".detach_"))
         if call == ".requires_grad_":
             self.emit(call, Ref(index), self.chance(0.8))
@@ -387,6 +407,14 @@ class Views(Builder):
         else:
             self.emit(call, Ref(index))
         return []
+
+
+def is_invalid(tensor: torch.Tensor) -> bool:
+    """Whether the tensor is a view that a write made unusable."""
+    try:
+        return tensor.grad_fn is None and False
+    except RuntimeError:
+        return True
 
 
 def is_leaf_with_grad(tensor: torch.Tensor) -> bool:

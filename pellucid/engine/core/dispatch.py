@@ -125,7 +125,12 @@ def run_in_place(op: Any, target: Any, operands: tuple[Any, ...], settings: dict
     """Write the operator's result into `target`, advance its version, and make its history end in this operator."""
     if state.stack:
         return run_below(op, operands, settings, lambda op_, operands_, settings_: run_in_place(op_, target, operands_, settings_))
-    plan = plan_of(op, operands, settings)
+    recorded = state.grad_enabled and any(isinstance(x, TensorData) and graph.requires_grad(x) for x in operands)
+    try:
+        plan = plan_of(op, operands, settings)
+    except Exception:
+        graph.check_in_place(target, op.name, recorded)  # of two mistakes, PyTorch names this one
+        raise
     meta = target._meta
     result_meta = plan.metas[0]
     if result_meta.shape != meta.shape:
@@ -138,7 +143,7 @@ def run_in_place(op: Any, target: Any, operands: tuple[Any, ...], settings: dict
             f"result type {title(result_meta.dtype)} can't be cast to the desired output type {title(meta.dtype)}"
             f" ({op.name}_ writes into a {meta.dtype} tensor; convert it first, or use torch.{op.name})"
         )
-    recorded = state.grad_enabled and any(isinstance(x, TensorData) and graph.requires_grad(x) for x in operands)
+    recorded = recorded and meta.dtype.category >= 2
     graph.check_in_place(target, op.name, recorded)
     check_writable(op.name, target, operands)
     node = graph.prepare_in_place(op, plan, operands, settings, target) if recorded else None

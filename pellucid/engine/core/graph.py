@@ -388,6 +388,12 @@ def grad_fn_of(tensor: Any) -> Any:
     """The node that made the tensor (None for a leaf); for a view whose base was written, a node that reads the new base."""
     if tensor._base is not None and is_rebased(tensor):
         base = tensor._base
+        if tensor._origin == "multi" and tensor._grad_fn is not None:
+            raise RuntimeError(
+                f"Output {tensor._output_nr} of {tensor._grad_fn.name()} is a view and its base or another view of its base has been"
+                " modified inplace. This view is the output of a function that returns multiple views. Such functions do not allow the"
+                " output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
+            )
         with enable_grad():
             replay = _named("as_strided")(
                 base,
@@ -428,6 +434,19 @@ def _recipe(op: Any, plan: Any, operands: tuple[Any, ...]) -> Recipe:
     return recipe
 
 
+IN_PLACE_NAMES = {  # where PyTorch's node of the in-place form has another name
+    "FillBackward0": "FillBackward2",
+    "FillBackward1": "FillBackward3",
+    "TBackward0": "TBackward1",
+    "TransposeBackward0": "TransposeBackward1",
+    "UnsqueezeBackward0": "UnsqueezeBackward1",
+    "SqueezeBackward0": "SqueezeBackward3",
+    "SqueezeBackward1": "SqueezeBackward4",
+    "SqueezeBackward2": "SqueezeBackward5",
+    "AsStridedBackward0": "AsStridedBackward1",
+}
+
+
 def _node_name(op: Any, settings: dict[str, Any]) -> str:
     return op.grad_name if op.grad_name.__class__ is str else op.grad_name(settings)
 
@@ -463,7 +482,7 @@ def check_in_place(target: Any, name: str, recorded: bool) -> None:
 
 def _check_view_write(target: Any, name: str) -> None:
     base = target._base
-    if base._needs_grad and grad_fn_of(base) is None:
+    if grad_fn_of(base) is None and requires_grad(target):
         raise RuntimeError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation."
             f" ({name}_ at {line_text(here())}: do it under torch.no_grad(), or on a clone() of the leaf.)"
@@ -495,7 +514,8 @@ def _check_view_write(target: Any, name: str) -> None:
 def prepare_in_place(op: Any, plan: Any, operands: tuple[Any, ...], settings: dict[str, Any], target: Any) -> OpNode:
     """The node of an in-place call, before the write: an input that is about to be overwritten is saved as a copy."""
     recipe = _recipe(op, plan, operands)
-    node = node_type(_node_name(op, settings))(op, plan, recipe, operands, settings)
+    name = _node_name(op, settings)
+    node = node_type(IN_PLACE_NAMES.get(name, name))(op, plan, recipe, operands, settings)
     kept = list(operands)
     for i in recipe.saved_inputs:
         if i == 0:

@@ -158,7 +158,7 @@ def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 def has_overlap(meta: Meta) -> bool:
     """Whether two of the tensor's elements certainly share memory (a stride of 0 along a size above 1)."""
-    return any(size > 1 and stride == 0 for size, stride in zip(meta.shape, meta.strides, strict=True))
+    return meta.numel > 0 and any(size > 1 and stride == 0 for size, stride in zip(meta.shape, meta.strides, strict=True))
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
@@ -182,18 +182,25 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return tuple(result)
 
 
-def pointwise_strides(shape: tuple[int, ...], operands: Sequence[Meta]) -> tuple[int, ...] | None:
-    """Strides of a pointwise result: the axes in the operands' order of memory; None when that is row-major."""
-    same = [each for each in operands if each.shape == shape]
-    if len(same) == len(operands):
+def pointwise_strides(shape: tuple[int, ...], operands: Sequence[Meta], alike: bool = True) -> tuple[int, ...] | None:
+    """Strides of a pointwise result: the axes in the operands' order of memory; None when that is row-major.
+
+    `alike` is False where another operand is a number, which counts as a tensor of another shape.
+    """
+    if alike and all(each.shape == shape for each in operands):
         if all(each.is_contiguous for each in operands):
             return None
         first = operands[0]
         if first.is_dense and all(each.strides == first.strides for each in operands):
             return first.strides
-    if len(shape) < 2 or all(each.is_contiguous and each.shape == shape for each in operands):
+    order = axis_order(shape, [_broadcast_strides(each, shape) for each in operands])
+    if order == list(range(len(shape) - 1, -1, -1)):
         return None
-    return strides_in_order(shape, axis_order(shape, [_broadcast_strides(each, shape) for each in operands]))
+    strides, step = [0] * len(shape), 1
+    for axis in order:  # unlike elsewhere, a size of 0 counts as 0
+        strides[axis] = step
+        step *= shape[axis]
+    return tuple(strides)
 
 
 def _broadcast_strides(meta: Meta, shape: tuple[int, ...]) -> list[int]:
@@ -243,8 +250,6 @@ def strides_in_order(shape: Sequence[int], order: Sequence[int]) -> tuple[int, .
 
 def preserved_strides(meta: Meta) -> tuple[int, ...] | None:
     """Strides of `empty_like`: the same when dense, else dense in the same order of axes; None when row-major."""
-    if meta.is_contiguous:
-        return None
     if meta.is_dense:
         return meta.strides
     return strides_in_order(meta.shape, axis_order(meta.shape, [meta.strides]))

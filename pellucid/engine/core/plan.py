@@ -80,7 +80,8 @@ def _plan_pointwise(op: Any, metas: tuple[Any, ...], where: device, settings: di
     if op.result in ("float", "float_real") and common.category < 2:
         common = dtypes.get_default_dtype()
     shape = broadcast_shapes(*[meta.shape for meta in known])
-    meta = Meta.of(shape, result, where, pointwise_strides(shape, known))
+    alike = len(known) == len(metas) or len(metas) != 2 or op.name == "pow_scalar"
+    meta = Meta.of(shape, result, where, pointwise_strides(shape, known, alike))
     if where is META:
         return Plan(op, metas, (meta,), _no_data)
     compute = dtypes.float32 if common in HALF and op.half == "upcast" else common

@@ -11,6 +11,7 @@ import functools
 import os
 import weakref
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 
@@ -159,8 +160,10 @@ class Borrower:
         return found
 
 
-def _note_end(ended: deque[tuple[int, int]], owner: int, number: int, forks: int) -> None:
-    if os.getpid() == owner:
+def _note_end(
+    ended: deque[tuple[int, int]], owner: int, number: int, forks: int, getpid: Callable[[], int] = os.getpid
+) -> None:
+    if getpid() == owner:  # found when it was defined, as arrays may go when modules are gone already
         ended.append((number, forks))
 
 

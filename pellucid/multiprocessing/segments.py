@@ -47,11 +47,12 @@ class Mapping:
         self.owner = os.getpid()
         self.__array_interface__ = {"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
 
-    def __del__(self, munmap: Any = _libc and _libc.munmap) -> None:
+    # What it calls was found when it was defined: arrays may go when modules are gone already.
+    def __del__(self, munmap: Any = _libc and _libc.munmap, close: Callable[[int], None] = os.close) -> None:
         if munmap is not None:
             munmap(self.address, self.nbytes)
         if self.descriptor is not None:
-            os.close(self.descriptor)
+            close(self.descriptor)
 
 
 def map_segment(descriptor: int, nbytes: int, *, is_private: bool = False, keep: bool = False) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Workers: shared memory, sharding of streams, threads, order of replies, and what a worker can know."""
 
+import gc
 import os
 import random
 import threading
@@ -7,6 +8,7 @@ import time
 import warnings
 
 import numpy as np
+import psutil
 import pytest
 
 import pellucid as torch
@@ -177,6 +179,17 @@ def test_persistent_workers_stay_and_others_do_not():
         assert (first == second) == persistent
 
 
+def test_persistent_workers_end_with_their_loader():
+    loader = DataLoader(Numbers(4), num_workers=2, collate_fn=lambda _: os.getpid(), persistent_workers=True)
+    gc.disable()
+    try:
+        pids = set(loader)
+        del loader
+        assert not any(psutil.pid_exists(pid) for pid in pids)
+    finally:
+        gc.enable()
+
+
 def test_persistent_epoch_can_be_left_early():
     loader = DataLoader(Numbers(), batch_size=2, num_workers=2, persistent_workers=True)
     next(iter(loader))
@@ -285,3 +298,23 @@ def test_growth_by_many_objects_is_explained_once():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         list(DataLoader(Listed(), num_workers=1, worker_type="thread"))
+
+
+def test_threads_do_not_grow_over_a_list_of_objects(run_script):
+    done = run_script("""
+        import psutil
+        class Names(Dataset):
+            def __init__(self):
+                self.names = [f"name {number}" for number in range(1_000_000)]
+            def __len__(self):
+                return len(self.names)
+            def __getitem__(self, index):
+                return self.names[index]
+        loader = DataLoader(Names(), batch_size=2000, num_workers=2, worker_type="thread")
+        sizes = []
+        for epoch in range(4):
+            assert sum(len(batch) for batch in loader) == 1_000_000
+            sizes.append(psutil.Process().memory_info().rss)
+        print(max(sizes[1:]) / sizes[0])
+    """)
+    assert float(done.out) < 1.05, done.err

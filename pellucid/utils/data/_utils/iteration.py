@@ -119,7 +119,6 @@ class _BaseDataLoaderIter:
     """An iteration over a loader. Draws from generators happen when and as often as in PyTorch."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
-        self._loader = loader
         self._dataset = loader.dataset
         self._dataset_kind = loader._dataset_kind
         self._IterableDataset_len_called = loader._IterableDataset_len_called
@@ -127,6 +126,7 @@ class _BaseDataLoaderIter:
         self._drop_last = loader.drop_last
         self._index_sampler = loader._index_sampler
         self._num_workers = loader.num_workers
+        self._generator = loader.generator
         self._pin_memory = _decide_pinning(loader)
         self._timeout = loader.timeout
         self._collate_fn = loader.collate_fn
@@ -138,7 +138,7 @@ class _BaseDataLoaderIter:
             self._position = Position.at_start(loader)
             self._position.base_seed = self._begin_sampler(draws_seed=True)
         else:
-            self._take_up(resumed)
+            self._take_up(loader, resumed)
         self._base_seed = self._position.base_seed
         loader._position = self._position
 
@@ -147,17 +147,17 @@ class _BaseDataLoaderIter:
         self._sampler_iter = iter(self._index_sampler)
         if not draws_seed:
             return 0
-        seed = pellucid.empty((), dtype=pellucid.int64).random_(generator=self._loader.generator)
+        seed = pellucid.empty((), dtype=pellucid.int64).random_(generator=self._generator)
         if self._num_workers > 0:
             self._sampler_iter = iter(self._index_sampler)
         return int(seed.item())
 
-    def _take_up(self, position: Position) -> None:
+    def _take_up(self, loader: DataLoader[Any], position: Position) -> None:
         """Go to where an interrupted epoch was: its sampler is begun again and the batches handed out are left out."""
         self._position = position
         self._num_yielded = position.done + len(position.beyond)
-        load_sampler_states(self._loader, position.samplers)
-        with position.randomness.replayed(self._loader.generator) as replay:
+        load_sampler_states(loader, position.samplers)
+        with position.randomness.replayed(self._generator) as replay:
             self._begin_sampler(position.draws_seed)
             taken = list(itertools.islice(self._sampler_iter, max(position.drawn, 1)))
             if position.drawn == 0:

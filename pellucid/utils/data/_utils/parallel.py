@@ -95,7 +95,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._position.draws_seed = False
             self._begin_sampler(draws_seed=False)
         else:
-            self._take_up(resumed)
+            self._take_up(loader, resumed)
         loader._position = self._position
         for worker in range(self._num_workers):
             where = self._position.per_worker[worker], self._position.worker_states[worker]

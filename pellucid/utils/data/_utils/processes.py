@@ -193,11 +193,11 @@ class ProcessCrew:
         code, detail, text = reply.value
         pid = self.processes[worker].pid
         self.close()
+        call = f"sys.exit({'' if code is None else repr(code)})"
         return RuntimeError(
-            f"DataLoader worker (pid {pid}) ended by itself: sys.exit({'' if code is None else repr(code)}) was "
-            f"called in worker {worker} of {len(self.processes)}. {detail} Raise an exception instead, which the loader passes "
-            f"on; an iterable dataset ends by returning.\nOriginal {text}"
-            f"DataLoader worker (pid(s) {pid}) exited unexpectedly"
+            f"DataLoader worker (pid {pid}) ended by itself: {call} was called in worker {worker} of "
+            f"{len(self.processes)}. {detail} Raise an exception instead, which the loader passes on; an iterable "
+            f"dataset ends by returning.\nOriginal {text}DataLoader worker (pid(s) {pid}) exited unexpectedly"
         )
 
     def describe(self, worker: int) -> str:

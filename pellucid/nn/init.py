@@ -294,6 +294,14 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     return tensor
 
 
+# Private in PyTorch, and used by programs all the same.
+_no_grad_uniform_ = uniform_
+_no_grad_normal_ = normal_
+_no_grad_trunc_normal_ = trunc_normal_
+_no_grad_fill_ = constant_
+_no_grad_zero_ = zeros_
+
+
 def _deprecated(new: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The old name of `new`, without the underscore; it warns."""
     name = new.__name__[:-1]

@@ -385,7 +385,7 @@ def run_registration_hooks(hooks: OrderedDict[int, Hook], module: Module, name: 
     return value
 
 
-def has_global_call_hooks() -> bool:
+def _has_any_global_hook() -> bool:
     """Whether any hook applies to every module's call."""
     return bool(
         _global_backward_pre_hooks or _global_backward_hooks or _global_forward_hooks or _global_forward_pre_hooks

@@ -26,6 +26,7 @@ from .hooks import (  # noqa: F401 - some only for programs that look for them h
     _global_forward_pre_hooks,
     _global_module_registration_hooks,
     _global_parameter_registration_hooks,
+    _has_any_global_hook,
     _WrappedHook,
     call_with_hooks,
     register_module_backward_hook,

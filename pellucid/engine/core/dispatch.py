@@ -102,7 +102,9 @@ def _run_view(op: Any, plan: Plan, operands: tuple[Any, ...], settings: dict[str
     if recorded:
         graph.record(op, plan, operands, settings, out)
     for each in made:
-        if not state.grad_enabled:
+        if op.fresh:
+            each._base = None
+        elif not state.grad_enabled:
             each._origin = "inference" if state.inference else "no_grad"
         elif many:
             each._origin = "multi"

@@ -388,9 +388,10 @@ def grad_fn_of(tensor: Any) -> Any:
     """The node that made the tensor (None for a leaf); for a view whose base was written, a node that reads the new base."""
     if tensor._base is not None and is_rebased(tensor):
         base = tensor._base
-        if tensor._origin == "multi" and tensor._grad_fn is not None:
+        if tensor._origin == "multi":
+            which = f"Output {tensor._output_nr} of {tensor._grad_fn.name()}" if tensor._grad_fn is not None else "A tensor"
             raise RuntimeError(
-                f"Output {tensor._output_nr} of {tensor._grad_fn.name()} is a view and its base or another view of its base has been"
+                f"{which} is a view and its base or another view of its base has been"
                 " modified inplace. This view is the output of a function that returns multiple views. Such functions do not allow the"
                 " output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
             )

@@ -28,7 +28,7 @@ class Op:
     """An operator: its NumPy meaning, its shape and type rule, its gradient rules. Calling it runs it."""
 
     __slots__ = (
-        "accepts", "body", "defaults", "doc", "dynamic", "grad_name", "half", "kernels", "kind", "meta_rule", "name", "onnx_rule", "operands", "outputs", "plans",
+        "accepts", "body", "defaults", "doc", "dynamic", "fresh", "grad_name", "half", "kernels", "kind", "meta_rule", "name", "onnx_rule", "operands", "outputs", "plans",
         "promote", "result", "rules", "setting_names", "variadic", "zero_gradient",
     )  # fmt: skip
 
@@ -53,6 +53,7 @@ class Op:
         self.half: str = traits.get("half", "upcast")
         self.grad_name: Any = traits.get("grad_name") or _node_name(self.name)
         self.dynamic: bool = traits.get("dynamic", False)  # the result's shape depends on the data
+        self.fresh: bool = traits.get("fresh", False)  # a view of memory that nobody else sees, so no view to the user
         self.zero_gradient: bool = traits.get("zero_gradient", False)
         self.meta_rule: Callable[..., Any] | None = None
         self.onnx_rule: Callable[..., Any] | None = None

@@ -182,9 +182,12 @@ def fmin_dab(dy: Any, a: Any, b: Any) -> Any:
     return where(first, dy, 0), where(first, 0, dy)
 
 
-@pointwise(accepts="real number")
-def clamp(x: Any, low: Any, high: Any) -> Any:
-    """`x` kept between the bounds, either of which may be None; where low > high, high. A NaN stays (or comes from a bound)."""
+@pointwise(accepts="real number", grad_name=lambda settings: settings["node"])
+def clamp(x: Any, low: Any, high: Any, *, node: str) -> Any:
+    """`x` kept between the bounds, either of which may be None; where low > high, high. A NaN stays (or comes from a bound).
+
+    `node` is the name of the gradient's node, which depends on the public function.
+    """
     if low is not None:
         x = np.maximum(x, low)
     return np.minimum(x, high) if high is not None else x

@@ -9,7 +9,7 @@ import numpy as np
 from pellucid.engine.core import dtypes
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.graph import zeros
-from pellucid.engine.core.meta import Meta
+from pellucid.engine.core.meta import Meta, axis_order, strides_in_order
 from pellucid.engine.core.op import op
 from pellucid.engine.core.promotion import title
 
@@ -18,16 +18,24 @@ Indices = tuple[Any, ...]  # per axis: an integer array, or None for the whole a
 
 def _key(x: np.ndarray, indices: Indices) -> tuple[Any, ...]:
     """The NumPy index, after a check of the bounds in PyTorch's words; where there is nothing to read, no bound is wrong."""
-    if not x.size:
+    if any(each is not None and each.size and not x.shape[axis] for axis, each in enumerate(indices)):
+        raise IndexError("index is out of bounds for dimension with size 0")
+    if not x.size or any(each is not None and not each.size for each in indices):
         return tuple([slice(None) if each is None else np.zeros_like(each) for each in indices])
     for axis, each in enumerate(indices):
-        if each is None or not each.size:
+        if each is None:
             continue
         size = x.shape[axis]
         wrong = (each < -size) | (each >= size)
         if wrong.any():
             raise IndexError(f"index {int(each[wrong][0])} is out of bounds for dimension {axis} with size {size}")
     return tuple([slice(None) if each is None else each for each in indices])
+
+
+def check_bounds(x: Any, indices: Indices) -> None:
+    """IndexError where a position lies outside; on tensors."""
+    if x._array is not None:
+        _key(x._array, tuple([None if each is None else each._array for each in indices]))
 
 
 def indexed_shape(shape: tuple[int, ...], indices: Indices) -> tuple[int, ...]:
@@ -54,7 +62,25 @@ def index(x: np.ndarray, *indices: Any) -> np.ndarray:
 @index.meta
 def index_meta(x: Meta, *indices: Any) -> Meta:
     check(len(indices) <= x.ndim, f"too many indices for tensor of dimension {x.ndim} (got {len(indices)})", IndexError)
-    return Meta.of(indexed_shape(x.shape, indices), x.dtype, x.device)
+    shape = indexed_shape(x.shape, indices)
+    return Meta.of(shape, x.dtype, x.device, _indexed_strides(x, indices, shape))
+
+
+def _indexed_strides(x: Meta, indices: Indices, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Strides of `x[indices]`: the axes that no index takes keep their order of memory."""
+    axes = [axis for axis, each in enumerate(indices) if each is not None]
+    rest = [axis for axis in range(x.ndim) if axis not in axes]
+    common = len(shape) - len(rest)
+    before = axes[0] if axes and axes == list(range(axes[0], axes[-1] + 1)) else 0
+    strides = [x.strides[axis] for axis in rest]
+    source = [*strides[:before], *[0] * common, *strides[before:]]
+    others = []
+    for axis in axes:
+        each = indices[axis]
+        aligned = [0] * (common - each.ndim) + [0 if n == 1 else s for n, s in zip(each.shape, each.strides, strict=True)]
+        others.append([*[0] * before, *aligned, *[0] * (len(rest) - before)])
+    order = axis_order(shape, [source, *others])
+    return None if order == list(range(len(shape) - 1, -1, -1)) else strides_in_order(shape, order)
 
 
 @index.vjp("x")
@@ -69,10 +95,9 @@ def index_put(x: np.ndarray, values: np.ndarray, *indices: Any, accumulate: bool
     key = _key(x, indices)
     if not accumulate:
         result[key] = values
-    elif x.dtype == np.bool_:
-        np.logical_or.at(result, key, values)
-    else:
-        np.add.at(result, key, values)
+    else:  # NumPy's `at` is wrong where values broadcast against an index of several axes
+        add = np.logical_or if x.dtype == np.bool_ else np.add
+        add.at(result, key, np.broadcast_to(values.reshape(()) if values.size == 1 else values, indexed_shape(x.shape, indices)))
     return result
 
 

@@ -93,7 +93,7 @@ def reshape_alias(x: Meta, *, size: Ints) -> Layout:
     return _reshaped(x, size)
 
 
-@view(name="unsafe_view", grad_name="UnsafeViewBackward0")
+@view(name="unsafe_view", grad_name="UnsafeViewBackward0", fresh=True)
 def unsafe_view(x: Meta, *, size: Ints) -> Layout:
     """Like `view`, for a tensor that nobody else will see: a fresh copy."""
     return _reshaped(x, size)
@@ -130,9 +130,7 @@ def reshape_to(x: Any, size: Ints) -> Any:
 
     meta: Meta = x._meta
     if view_strides(meta.shape, meta.strides, size) is None:
-        fresh = unsafe_view(clone(x, strides=contiguous_strides(meta.shape)), size=size)
-        fresh._base = fresh._origin = None  # nobody else sees the copy, so this is no view
-        return fresh
+        return unsafe_view(clone(x, strides=contiguous_strides(meta.shape)), size=size)
     return reshape_view(x, size=size) if meta.is_contiguous else reshape_alias(x, size=size)
 
 

@@ -118,7 +118,7 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     if 0 < sum(tensors) < len(tensors):
         raise TypeError("clamp() received an invalid combination of arguments: min and max must both be tensors or both be numbers")
     check(not input._meta.dtype.is_complex, "clamp is not supported for complex types")
-    return ops.clamp(input, min, max, out=out)
+    return ops.clamp(input, min, max, node=f"ClampBackward{int(not any(tensors))}", out=out)
 
 
 def clamp_min(input: Any, min: Any, *, out: Any = None) -> Any:
@@ -128,7 +128,7 @@ def clamp_min(input: Any, min: Any, *, out: Any = None) -> Any:
     >>> torch.clamp_min(torch.tensor([-1.0, 2.0]), 0)
     tensor([0., 2.])
     """
-    return clamp(input, min=min, out=out)
+    return _clamp_one_side(input, min, None, "ClampMin", out)
 
 
 def clamp_max(input: Any, max: Any, *, out: Any = None) -> Any:
@@ -138,7 +138,15 @@ def clamp_max(input: Any, max: Any, *, out: Any = None) -> Any:
     >>> torch.clamp_max(torch.tensor([-1.0, 2.0]), 0)
     tensor([-1.,  0.])
     """
-    return clamp(input, max=max, out=out)
+    return _clamp_one_side(input, None, max, "ClampMax", out)
+
+
+def _clamp_one_side(input: Any, low: Any, high: Any, name: str, out: Any) -> Any:
+    need_tensor(input, name.lower().replace("clamp", "clamp_"))
+    bound = high if low is None else low
+    need_operand(bound, name.lower().replace("clamp", "clamp_"), "min" if high is None else "max")
+    check(not input._meta.dtype.is_complex, "clamp is not supported for complex types")
+    return ops.clamp(input, low, high, node=f"{name}Backward{int(isinstance(bound, TensorData))}", out=out)
 
 
 clip = clamp

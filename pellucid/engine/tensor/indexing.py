@@ -70,10 +70,12 @@ def _bounds(each: slice, size: int) -> tuple[int, int, int]:
 class _Cursor:
     """The view made so far, the axis that the next index applies to, and the tensor indices collected per axis."""
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Any, writing: bool = False) -> None:
         self.view = source
+        self.writing = writing
         self.axis = 0
         self.tensors: dict[int, Any] = {}
+        self.masks = self.mask_axes = 0
 
     def integer(self, value: int) -> None:
         meta = self.view._meta
@@ -112,8 +114,6 @@ class _Cursor:
         if index._meta.ndim == 0 and kind.category == 1 and kind is not dtypes.uint8:
             self.integer(int(index.item()))
             return
-        if kind not in _INDEX_KINDS:
-            raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors (got {kind})")
         if kind in (dtypes.bool_, dtypes.uint8):
             self._mask(index)
         else:
@@ -126,10 +126,14 @@ class _Cursor:
         sizes = self.view._meta.shape
         for position, size in enumerate(mask._meta.shape):
             if self.axis + position >= len(sizes) or sizes[self.axis + position] != size:
+                if self.writing:
+                    graph.check_in_place(self.view, "index_put", recorded=False)
                 raise IndexError(
                     f"The shape of the mask {list(mask._meta.shape)} at index {position} does not match the shape of the indexed tensor"
                     f" {list(sizes)} at index {self.axis + position}"
                 )
+        self.masks += 1
+        self.mask_axes += mask._meta.ndim
         places = ops.nonzero(mask)
         for axis in range(mask._meta.ndim):
             self._collect(shape.select(places, dim=1, index=axis))
@@ -139,10 +143,13 @@ class _Cursor:
         self.axis += 1
 
     def indices(self) -> tuple[Any, ...]:
+        for each in self.tensors.values():
+            if each._meta.dtype not in _INDEX_KINDS:
+                raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors (got {each._meta.dtype})")
         return tuple([self.tensors.get(axis) for axis in range(max(self.tensors) + 1)])
 
 
-def _apply(source: Any, key: Any) -> _Cursor:
+def _apply(source: Any, key: Any, writing: bool = False) -> _Cursor:
     indices = [
         each
         if each is None or each is Ellipsis or isinstance(each, bool | np.bool_ | slice | TensorData)
@@ -157,7 +164,7 @@ def _apply(source: Any, key: Any) -> _Cursor:
         if not ndim:
             _Cursor(source).integer(0)
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
-    cursor = _Cursor(source)
+    cursor = _Cursor(source, writing)
     for each in indices:
         if each.__class__ is int:
             cursor.integer(each)
@@ -207,7 +214,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         return
     before, state.grad_enabled = state.grad_enabled, state.grad_enabled and (graph.requires_grad(self) or graph.requires_grad(value))
     try:
-        cursor = _apply(self, key)
+        cursor = _apply(self, key, writing=True)
     finally:
         state.grad_enabled = before
     view = cursor.view
@@ -221,13 +228,22 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     if not cursor.tensors:
         memory.copy(view, _without_leading_ones(value, view._meta.ndim), out=InPlace(view))
         return
-    indices = cursor.indices()
+    _put(cursor, value)
+
+
+def _put(cursor: _Cursor, value: Any) -> None:
+    view, indices = cursor.view, cursor.indices()
+    if cursor.masks == 1 and len(cursor.tensors) == cursor.mask_axes and value._meta.numel == 1:
+        value = value.to(view._meta.dtype)  # one number under one mask is converted, anything else must have the dtype
     try:
         target = ops.indexed_shape(view._meta.shape, indices)
+        ops.index_put(view, _without_leading_ones(value, len(target)), *indices, accumulate=False, out=InPlace(view))
     except IndexError:
         graph.check_in_place(view, "index_put", graph.requires_grad(value))
         raise
-    ops.index_put(view, _without_leading_ones(value, len(target)), *indices, accumulate=False, out=InPlace(view))
+    except RuntimeError:
+        ops.check_bounds(view, indices)  # of two mistakes, PyTorch names this one
+        raise
 
 
 def _as_value(self: Any, value: Any) -> Any:
@@ -238,7 +254,7 @@ def _as_value(self: Any, value: Any) -> Any:
             f"can't assign a {type(value).__module__ + '.' if type(value).__module__ == 'numpy' else ''}{type(value).__name__}"
             f" to a torch.{title(self._meta.dtype)}Tensor (make it a tensor first, with torch.as_tensor)"
         )
-    if isinstance(value, complex) and not self._meta.dtype.is_complex:
+    if isinstance(value, complex) and not self._meta.dtype.is_complex and self._meta.dtype is not dtypes.bool_:
         raise RuntimeError("value cannot be converted to type float without overflow: it is complex")
     return memory.full(size=(), value=value, dtype=self._meta.dtype, device=self._meta.device if self.is_meta else CPU)
 

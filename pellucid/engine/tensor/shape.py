@@ -149,7 +149,10 @@ def adjoint(input: Any) -> Any:
     """
     from pellucid.engine.ops.arithmetic import conjugate
 
-    check(input._meta.ndim >= 2, f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input._meta.ndim}-D tensor.")
+    ndim = input._meta.ndim
+    check(ndim >= 2 or not ndim, f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {ndim}-D tensor.")
+    if not ndim:
+        return input
     return conjugate(transpose(input, -2, -1))
 
 
@@ -529,8 +532,14 @@ def imag(input: Any) -> Any:
     return select(view_as_real(input), -1, 1)
 
 
-def become(target: Any, viewed: Any, name: str) -> Any:
-    """Give a tensor the layout and history of a view of itself: what `squeeze_` and its kin do."""
+def become(target: Any, function: Any, *args: Any) -> Any:
+    """Give a tensor the layout and history of the view of itself that `function` makes: what `squeeze_` and its kin do."""
+    name = f"{function.__name__}_"
+    try:
+        viewed = function(target, *args)
+    except Exception:
+        graph.check_in_place(target, name, recorded=False)  # of two mistakes, PyTorch names this one
+        raise
     recorded = graph.requires_grad(viewed)
     graph.check_in_place(target, name, recorded)
     if recorded and viewed._grad_fn is not None:
@@ -623,8 +632,9 @@ class ShapeMethods:
     @property
     def mT(self: Any) -> Any:
         """The last two dimensions swapped."""
-        check(self._meta.ndim >= 2, f"tensor.mT is only supported on matrices or batches of matrices. Got {self._meta.ndim}-D tensor.")
-        return transpose(self, -2, -1)
+        ndim = self._meta.ndim
+        check(ndim >= 2 or not ndim, f"tensor.mT is only supported on matrices or batches of matrices. Got {ndim}-D tensor.")
+        return transpose(self, -2, -1) if ndim else self
 
     @property
     def H(self: Any) -> Any:
@@ -635,7 +645,8 @@ class ShapeMethods:
     @property
     def mH(self: Any) -> Any:
         """The last two dimensions swapped and conjugated."""
-        check(self._meta.ndim >= 2, f"tensor.mH is only supported on matrices or batches of matrices. Got {self._meta.ndim}-D tensor.")
+        ndim = self._meta.ndim
+        check(ndim >= 2 or not ndim, f"tensor.mH is only supported on matrices or batches of matrices. Got {ndim}-D tensor.")
         return adjoint(self)
 
     @property
@@ -658,26 +669,26 @@ class ShapeMethods:
 
     def squeeze_(self: Any, dim: Any = None) -> Any:
         """Drop dimensions of size 1 from this tensor itself."""
-        return become(self, squeeze(self, dim), "squeeze_")
+        return become(self, squeeze, dim)
 
     def unsqueeze_(self: Any, dim: int) -> Any:
         """Insert a dimension of size 1 into this tensor itself."""
-        return become(self, unsqueeze(self, dim), "unsqueeze_")
+        return become(self, unsqueeze, dim)
 
     def t_(self: Any) -> Any:
         """Transpose this matrix itself."""
-        return become(self, t(self), "t_")
+        return become(self, t)
 
     def transpose_(self: Any, dim0: int, dim1: int) -> Any:
         """Swap two dimensions of this tensor itself."""
-        return become(self, transpose(self, dim0, dim1), "transpose_")
+        return become(self, transpose, dim0, dim1)
 
     swapaxes_ = transpose_
     swapdims_ = transpose_
 
     def as_strided_(self: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
         """Give this tensor itself other sizes, strides and offset."""
-        return become(self, as_strided(self, size, stride, storage_offset), "as_strided_")
+        return become(self, as_strided, size, stride, storage_offset)
 
     def resize_as_(self: Any, other: Any, memory_format: Any = None) -> Any:
         """Resize to the shape of `other`."""

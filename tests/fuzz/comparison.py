@@ -86,17 +86,18 @@ def aliases(tensors: dict[int, Any]) -> dict[int, int]:
 def storage_address(tensor: Any) -> int:
     if not hasattr(tensor, "untyped_storage"):
         if "bfloat16" in str(tensor.dtype):
-            return id(tensor)
+            return id(getattr(tensor, "_storage", tensor))
         return tensor.detach().numpy().__array_interface__["data"][0] - tensor.storage_offset() * tensor.element_size()
     return tensor.untyped_storage().data_ptr()
 
 
-def values_differ(expected: np.ndarray, actual: np.ndarray, dtype: str) -> bool:
+def values_differ(expected: np.ndarray, actual: np.ndarray, dtype: str, least: float) -> bool:
+    """`least` is the tolerance of the program's least precise dtype, whose errors its other tensors inherit."""
     if expected.shape != actual.shape:
         return True
-    tolerance = TOLERANCES.get(dtype)
-    if tolerance is None:
+    if dtype not in TOLERANCES:
         return not np.array_equal(expected, actual)
+    tolerance = max(TOLERANCES[dtype], least)
     if np.array_equal(expected, actual):
         return False
     return not np.allclose(actual, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
@@ -107,6 +108,7 @@ class Comparison:
 
     def __init__(self, reference: ModuleType, tested: ModuleType) -> None:
         self.reference, self.tested = reference, tested
+        self.least = 0.0
 
     def of_program(self, steps: list[Step]) -> Difference | None:
         return self.of_executions(steps, run(steps, self.reference), run(steps, self.tested))
@@ -131,6 +133,8 @@ class Comparison:
             for step, error in zip(steps, expected.errors, strict=True)
             if error is not None and "out" in step.kwargs
         }
+        dtypes = {dtype_name(tensor) for tensor in expected.tensors.values() if self.reference.is_tensor(tensor)}
+        self.least = max((TOLERANCES.get(dtype, 0.0) for dtype in dtypes), default=0.0)
         for index, tensor in expected.tensors.items():
             if index in garbage:
                 continue
@@ -172,7 +176,7 @@ class Comparison:
 
     def of_values(self, expected: Any, actual: Any) -> Difference | None:
         want, got = values_of(expected, self.reference), values_of(actual, self.tested)
-        if values_differ(want, got, dtype_name(expected)):
+        if values_differ(want, got, dtype_name(expected), self.least):
             return Difference("values", f"PyTorch: {want.tolist()!r:.600}\nhere:    {got.tolist()!r:.600}")
         return None
 

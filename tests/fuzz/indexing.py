@@ -91,7 +91,7 @@ class Indexing(Builder):
             shape[self.random.randrange(taken)] += 1
         values = self.numbers.random(shape) < self.random.choice((0.5, 0.5, 0.0, 1.0))
         form = self.random.random()
-        if form < 0.08:
+        if form < 0.08 and taken == 1:
             return Array(values), taken
         if form < 0.14 and taken == 1:
             return values.tolist(), taken
@@ -112,7 +112,7 @@ class Indexing(Builder):
         return Data(np.asarray(values).astype(dtype), dtype), 1
 
     def index_for(self, shape: tuple[int, ...], writing: bool = False) -> Any:
-        """An index for a tensor of that shape. PyTorch writes with masks of uint8 only sometimes, so no program does."""
+        """An index for a tensor of that shape. PyTorch writes with masks of uint8 only sometimes; no program does."""
         index = self.any_index_for(shape)
         while writing and "uint8" in text_of(index):
             index = self.any_index_for(shape)
@@ -190,7 +190,9 @@ class Indexing(Builder):
             shape = shape + [2]
         if self.chance(0.3):
             dtype = self.random.choice(FLOATS + INTEGERS + ("bool",))
-        values = self.data(shape, dtype, requires_grad=dtype in FLOATS and self.chance(0.3))
+        values = self.data(
+            shape, dtype, requires_grad=dtype in FLOATS and not self.tensor(base).is_complex() and self.chance(0.3)
+        )
         if values.requires_grad:
             return Ref(self.emit("data", values)[0])
         return Array(values.values) if self.chance(0.02) else values
@@ -210,7 +212,7 @@ class Indexing(Builder):
             if not sizes:
                 return []
             part, taken = (self.mask if self.chance(0.15) else self.index_array)(sizes)
-            if isinstance(part, Data) or self.chance(0.05):
+            if isinstance(part, Data) and part.dtype != "uint8" or self.chance(0.05):
                 indices.append(part)
                 sizes = sizes[taken:]
         accumulate = self.chance(0.6)

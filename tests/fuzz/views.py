@@ -235,7 +235,7 @@ class Views(Builder):
         return self.emit(call, Ref(index), no_grad=self.chance(0.2))
 
     def reinterpreted(self, index: int) -> list[int]:
-        """The bytes as another dtype; only of integers, since bytes of floats show differences that no tolerance covers."""
+        """The bytes as another dtype; only of integers, since bytes of floats differ where values hardly do."""
         if self.tensor(index).dtype != torch.int64:
             return []
         return self.emit(".view", Ref(index), DType(self.random.choice(("int32", "int64", "uint8", "int16"))))
@@ -282,6 +282,8 @@ class Views(Builder):
     def may_pair(self, target: int, source: int) -> bool:
         """Whether reading one while writing the other has one meaning: the same places in the same order, or none."""
         a, b = self.tensor(target), self.tensor(source)
+        if is_expanded(a):
+            return False
         if not shares_memory(a, b):
             return True
         return a.data_ptr() == b.data_ptr() and a.stride() == b.stride() and a.shape == b.shape
@@ -292,13 +294,18 @@ class Views(Builder):
         other = self.partner(index, shape)
         if call in (".mul_", "imul", ".addcmul_") and self.largest(index) > 1e4:
             return []
+        unsuited = (
+            is_expanded(self.tensor(index)) if call == ".masked_fill_" else not self.tensor(index).is_floating_point()
+        )
+        if call in (".masked_fill_", ".lerp_") and unsuited:
+            return []
         if call == ".div_":
             return self.emit(call, Ref(index), self.random.choice((2, 0.5, self.data((), "float32"))), no_grad=no_grad)
         if call == ".masked_fill_":
             return self.emit(call, Ref(index), self.data(shape, "bool"), self.random.choice((0, 1.5)), no_grad=no_grad)
         if call == ".addcmul_":
             return self.emit(call, Ref(index), other, self.data(shape), value=0.5, no_grad=no_grad)
-        if call == ".lerp_" and self.tensor(index).is_floating_point():
+        if call == ".lerp_":
             return self.emit(call, Ref(index), other, 0.25, no_grad=no_grad)
         if call == ".where":
             return self.emit(call, Ref(index), self.data(shape, "bool"), other, no_grad=no_grad)
@@ -338,13 +345,13 @@ class Views(Builder):
     def metadata_write(self, index: int, no_grad: bool) -> list[int]:
         """Changes the tensor that is held, not its memory."""
         call = self.random.choice((".t_", ".squeeze_", ".unsqueeze_", ".transpose_", ".detach_", ".as_strided_"))
+        unsettled = call == ".detach_" and not self.tensor(index)._is_view() or is_leaf_with_grad(self.tensor(index))
+        if unsettled and self.is_seen_elsewhere(index):
+            return []
         if call == ".as_strided_":
             tensor = self.tensor(index)
             shape = tuple(reversed(tensor.shape))
             return self.emit(call, Ref(index), shape, tuple(reversed(tensor.stride())), no_grad=no_grad)
-        unsettled = call == ".detach_" and not self.tensor(index)._is_view() or is_leaf_with_grad(self.tensor(index))
-        if unsettled and self.is_seen_elsewhere(index):
-            return []
         if call in (".squeeze_", ".detach_") or (call == ".t_" and self.tensor(index).dim() <= 2):
             return self.emit(call, Ref(index), no_grad=no_grad)
         if call == ".unsqueeze_":
@@ -391,10 +398,9 @@ class Views(Builder):
 
         What `detach_` and `requires_grad_` then mean for those is an accident of PyTorch's implementation.
         """
-        uses = [
-            step for step in self.steps if Ref(index) in step.args or any(Ref(index) == v for v in step.kwargs.values())
-        ]
-        return not self.tensor(index)._is_view() and bool(uses)
+        tensor = self.tensor(index)
+        names = {Ref(i) for i, other in self.outcome.tensors.items() if other is tensor}
+        return any(arg in names for step in self.steps for arg in step.args if isinstance(arg, Ref) and step.targets)
 
     def grad_state(self, index: int) -> list[int]:
         if self.is_seen_elsewhere(index) or self.tensor(index)._is_view():

@@ -18,9 +18,10 @@ Indices = tuple[Any, ...]  # per axis: an integer array, or None for the whole a
 
 def _key(x: np.ndarray, indices: Indices) -> tuple[Any, ...]:
     """The NumPy index, after a check of the bounds in PyTorch's words; where there is nothing to read, no bound is wrong."""
-    if any(each is not None and each.size and not x.shape[axis] for axis, each in enumerate(indices)):
+    empty = any(each is not None and not each.size for each in indices)
+    if not empty and any(each is not None and not x.shape[axis] for axis, each in enumerate(indices)):
         raise IndexError("index is out of bounds for dimension with size 0")
-    if not x.size or any(each is not None and not each.size for each in indices):
+    if empty or not x.size:
         return tuple([slice(None) if each is None else np.zeros_like(each) for each in indices])
     for axis, each in enumerate(indices):
         if each is None:

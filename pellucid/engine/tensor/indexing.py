@@ -232,17 +232,19 @@ def setitem(self: Any, key: Any, value: Any) -> None:
 
 
 def _put(cursor: _Cursor, value: Any) -> None:
-    view, indices = cursor.view, cursor.indices()
+    view = cursor.view
     if cursor.masks == 1 and len(cursor.tensors) == cursor.mask_axes and value._meta.numel == 1:
         value = value.to(view._meta.dtype)  # one number under one mask is converted, anything else must have the dtype
     try:
+        indices = cursor.indices()
         target = ops.indexed_shape(view._meta.shape, indices)
         ops.index_put(view, _without_leading_ones(value, len(target)), *indices, accumulate=False, out=InPlace(view))
     except IndexError:
         graph.check_in_place(view, "index_put", graph.requires_grad(value))
         raise
-    except RuntimeError:
-        ops.check_bounds(view, indices)  # of two mistakes, PyTorch names this one
+    except RuntimeError:  # of several mistakes, PyTorch names these first
+        graph.check_in_place(view, "index_put", graph.requires_grad(value))
+        ops.check_bounds(view, indices)
         raise
 
 

@@ -61,12 +61,13 @@ def test_both_ways_and_byte_for_byte(metadata):
         name: (str(each.dtype), tuple(each.shape)) for name, each in tensors.items()
     }
     assert save(ours, metadata) == content
-    back = theirs.load(save(ours, metadata))
-    assert all(
-        torch.equal(back[name].reshape(-1).view(torch.uint8), tensors[name].reshape(-1).view(torch.uint8))
-        for name in tensors
-        if name != "empty"
-    )
+    # The package writes F8_E8M0 and does not read it.
+    back = theirs.load(save({name: each for name, each in ours.items() if "e8m0" not in name}, metadata))
+    for name, each in back.items():
+        assert each.dtype == tensors[name].dtype and each.shape == tensors[name].shape
+        assert not each.numel() or torch.equal(
+            each.reshape(-1).view(torch.uint8), tensors[name].reshape(-1).view(torch.uint8)
+        )
 
 
 def test_files(tmp_path):

@@ -32,13 +32,9 @@ class Record(NamedTuple):
     method: int
 
 
-class ArchiveError(RuntimeError):
-    """An archive is damaged, or does not have what was asked for."""
-
-
-def corrupt(reason: str) -> ArchiveError:
+def corrupt(reason: str) -> RuntimeError:
     """The error for a damaged archive, with PyTorch's opening words."""
-    return ArchiveError(
+    return RuntimeError(
         f"PytorchStreamReader failed reading zip archive: {reason}. The file is damaged or incomplete; "
         "copy or download it again, or load an earlier checkpoint."
     )
@@ -168,7 +164,7 @@ class ArchiveReader:
         if not text.strip().isdigit() or len(text) > 8:
             raise corrupt(f"its version record holds {text[:20]!r}, not a number")
         if not _FIRST_VERSION <= int(text) <= _LAST_VERSION:
-            raise ArchiveError(
+            raise RuntimeError(
                 f"Attempted to read a PyTorch file with version {int(text)}, but the maximum supported version "
                 "for reading is "
                 f"{_LAST_VERSION} (and the minimum {_FIRST_VERSION}). Save it again with an older PyTorch."
@@ -190,7 +186,7 @@ class ArchiveReader:
         """The entry called `root/name`; RuntimeError where there is none."""
         found = self._records.get(f"{self.root}/{name}")
         if found is None:
-            raise ArchiveError(
+            raise RuntimeError(
                 f"PytorchStreamReader failed locating file {name}: file not found in archive {self.root!r}; "
                 "the file is damaged, or was not written by save()."
             )
@@ -234,7 +230,7 @@ class ArchiveReader:
     def absolute_start(self, record: Record) -> int:
         """Where a record's bytes start in the whole file, for mapping it into memory."""
         if record.method != _STORED:
-            raise ArchiveError(f"record {record.name!r} is compressed and cannot be mapped; load with mmap=False")
+            raise RuntimeError(f"record {record.name!r} is compressed and cannot be mapped; load with mmap=False")
         return self._base + record.start
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from pellucid.engine.core.device import META
 from pellucid.engine.core.storage import Storage
 from pellucid.engine.export import names, tensors
-from pellucid.engine.export.archive_reader import ArchiveError, ArchiveReader
+from pellucid.engine.export.archive_reader import ArchiveReader
 from pellucid.engine.export.archive_writer import ALIGNMENT, ArchiveWriter
 from pellucid.engine.export.pickle_writer import StorageTable, dump
 from pellucid.engine.export.tensors import StoredBytes
@@ -114,7 +114,7 @@ class StorageLoader:
             self._loaded[key] = self._load(kind, key, location, nbytes)
         found = self._loaded[key]
         if found.where is not META and found.storage.nbytes != nbytes:
-            raise ArchiveError(f"the file gives storage {key!r:.40} the two sizes {found.storage.nbytes} and {nbytes}")
+            raise RuntimeError(f"the file gives storage {key!r:.40} the two sizes {found.storage.nbytes} and {nbytes}")
         return tensors.with_type(found, kind.dtype, untyped=kind.name == "UntypedStorage")
 
     def _load(self, kind: names.StorageType, key: str, location: str, nbytes: int) -> StoredBytes:
@@ -123,7 +123,7 @@ class StorageLoader:
             return StoredBytes(tensors.storage_over(np.zeros(0, np.uint8)), kind.dtype, META, untyped=untyped)
         record = self._archive.record(f"data/{key}")
         if record.size != nbytes:
-            raise ArchiveError(
+            raise RuntimeError(
                 f"the pickle says that storage {key!r:.40} has {nbytes} bytes, and its record has {record.size}: "
                 "the file is damaged"
             )

@@ -266,7 +266,7 @@ def masked_fill_meta(x: Meta, mask: Meta, value: Any) -> Meta:
         f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {getattr(value, 'ndim', 0)} dimension(s).",
     )
     complex_value = isinstance(value, complex) or (isinstance(value, Meta) and value.dtype.is_complex)
-    check(x.dtype.is_complex or not complex_value, "value cannot be converted to type float without overflow")
+    check(x.dtype.is_complex or x.dtype.category == 0 or not complex_value, "value cannot be converted to type float without overflow")
     shape = broadcast_shapes(x.shape, mask.shape)
     return Meta.of(shape, x.dtype, x.device, preserved_strides(x) if shape == x.shape else None)
 

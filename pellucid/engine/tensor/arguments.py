@@ -149,6 +149,15 @@ def binary(op: Any, name: str, summary: str, example: str = "") -> Callable[...,
     return _titled(function, name, summary, example)
 
 
+def binary_of_tensors(op: Any, name: str, summary: str, example: str = "") -> Callable[..., Any]:
+    """The public function of a two-operand operator that, in PyTorch, takes no numbers."""
+
+    def function(input: Any, other: Any, *, out: Any = None) -> Any:
+        return op(need_tensor(input, name), need_tensor(other, name, "other", 2), out=out)
+
+    return _titled(function, name, summary, example)
+
+
 def _titled(function: Callable[..., Any], name: str, summary: str, example: str) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = summary + (f"\n\n    >>> import pellucid as torch\n    >>> {example}\n    " if example else "")

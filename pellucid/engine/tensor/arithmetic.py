@@ -26,7 +26,7 @@ def checked_alpha(input: Any, other: Any, alpha: Any) -> Any:
     if isinstance(alpha, TensorData):
         alpha = alpha.item()
     category = max(_kind(input).category, _kind(other).category)
-    check(category == 0 or not isinstance(alpha, bool) or alpha, "Boolean alpha only supported for Boolean results.")
+    check(category == 0 or not isinstance(alpha, bool), "Boolean alpha only supported for Boolean results.")
     check(
         category >= 2 or not isinstance(alpha, float | complex),
         "For integral input tensors, argument alpha must not be a floating point number.",

@@ -9,7 +9,7 @@ from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import comparison as ops
-from pellucid.engine.tensor.arguments import binary, in_place, is_number, need_operand, need_tensor, unary
+from pellucid.engine.tensor.arguments import binary, binary_of_tensors, in_place, is_number, need_operand, need_tensor, unary
 
 eq = binary(ops.eq, "eq", "Whether the elements are equal.", "torch.eq(torch.tensor([1, 2]), 2)\n    tensor([False,  True])")
 ne = binary(ops.ne, "ne", "Whether the elements differ.", "torch.ne(torch.tensor([1, 2]), 2)\n    tensor([ True, False])")
@@ -18,13 +18,13 @@ le = binary(ops.le, "le", "Whether input <= other.", "torch.le(torch.tensor([1, 
 gt = binary(ops.gt, "gt", "Whether input > other.", "torch.gt(torch.tensor([1, 2]), 1)\n    tensor([False,  True])")
 ge = binary(ops.ge, "ge", "Whether input >= other.", "torch.ge(torch.tensor([1, 2]), 2)\n    tensor([False,  True])")
 not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
-maximum = binary(ops.maximum, "maximum", "The larger of each pair; a NaN wins.", "torch.maximum(torch.tensor([1, 5]), torch.tensor([3, 2]))\n    tensor([3, 5])")
-minimum = binary(ops.minimum, "minimum", "The smaller of each pair; a NaN wins.", "torch.minimum(torch.tensor([1, 5]), torch.tensor([3, 2]))\n    tensor([1, 2])")
-fmax = binary(ops.fmax, "fmax", "The larger of each pair; a number wins over a NaN.")
-fmin = binary(ops.fmin, "fmin", "The smaller of each pair; a number wins over a NaN.")
-logical_and = binary(ops.logical_and, "logical_and", "Whether both elements are true (not 0).")
-logical_or = binary(ops.logical_or, "logical_or", "Whether one of the elements is true (not 0).")
-logical_xor = binary(ops.logical_xor, "logical_xor", "Whether exactly one of the elements is true (not 0).")
+maximum = binary_of_tensors(ops.maximum, "maximum", "The larger of each pair; a NaN wins.", "torch.maximum(torch.tensor([1, 5]), torch.tensor([3, 2]))\n    tensor([3, 5])")
+minimum = binary_of_tensors(ops.minimum, "minimum", "The smaller of each pair; a NaN wins.", "torch.minimum(torch.tensor([1, 5]), torch.tensor([3, 2]))\n    tensor([1, 2])")
+fmax = binary_of_tensors(ops.fmax, "fmax", "The larger of each pair; a number wins over a NaN.")
+fmin = binary_of_tensors(ops.fmin, "fmin", "The smaller of each pair; a number wins over a NaN.")
+logical_and = binary_of_tensors(ops.logical_and, "logical_and", "Whether both elements are true (not 0).")
+logical_or = binary_of_tensors(ops.logical_or, "logical_or", "Whether one of the elements is true (not 0).")
+logical_xor = binary_of_tensors(ops.logical_xor, "logical_xor", "Whether exactly one of the elements is true (not 0).")
 logical_not = unary(ops.logical_not, "logical_not", "Whether each element is false (0).")
 isnan = unary(ops.isnan, "isnan", "Whether each element is a NaN.", "torch.isnan(torch.tensor([1.0, float('nan')]))\n    tensor([False,  True])")
 isinf = unary(ops.isinf, "isinf", "Whether each element is an infinity.")
@@ -89,8 +89,9 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     need_tensor(condition, "where", "condition")
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
-    need_operand(input, "where", "input", 2)
-    need_operand(other, "where", "other", 3)
+    need = need_operand if out is None else need_tensor
+    need(input, "where", "input", 2)
+    need(other, "where", "other", 3)
     check(
         condition._meta.dtype in (dtypes.bool_, dtypes.uint8),
         f"where expected condition to be a boolean tensor, but got a tensor with dtype {title(condition._meta.dtype)}",

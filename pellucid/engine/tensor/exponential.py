@@ -8,7 +8,7 @@ from pellucid.engine.core import dtypes
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import exponential as ops
-from pellucid.engine.tensor.arguments import binary, in_place, is_number, need_operand, need_tensor, unary
+from pellucid.engine.tensor.arguments import binary, binary_of_tensors, in_place, is_number, need_operand, need_tensor, unary
 
 exp = unary(ops.exp, "exp", "e to the power of each element.", "torch.exp(torch.tensor([0.0]))\n    tensor([1.])")
 exp2 = unary(ops.exp2, "exp2", "2 to the power of each element.", "torch.exp2(torch.tensor([3.0]))\n    tensor([8.])")
@@ -29,8 +29,8 @@ ceil = unary(ops.ceil, "ceil", "The smallest integer not below.", "torch.ceil(to
 trunc = unary(ops.trunc, "trunc", "The integer part.", "torch.trunc(torch.tensor([-1.5]))\n    tensor([-1.])")
 frac = unary(ops.frac, "frac", "What is left after the integer part.", "torch.frac(torch.tensor([1.5]))\n    tensor([0.5000])")
 fix = trunc
-logaddexp = binary(ops.logaddexp, "logaddexp", "log(exp(input) + exp(other)) without overflow.")
-logaddexp2 = binary(ops.logaddexp2, "logaddexp2", "log2(2**input + 2**other) without overflow.")
+logaddexp = binary_of_tensors(ops.logaddexp, "logaddexp", "log(exp(input) + exp(other)) without overflow.")
+logaddexp2 = binary_of_tensors(ops.logaddexp2, "logaddexp2", "log2(2**input + 2**other) without overflow.")
 xlogy = binary(ops.xlogy, "xlogy", "input * log(other), 0 where input is 0.", "torch.xlogy(torch.tensor([0.0]), 0.0)\n    tensor([0.])")
 
 

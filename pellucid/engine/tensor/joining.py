@@ -53,13 +53,14 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     parts = _list(tensors, "stack")
     check(parts, "stack expects a non-empty TensorList")
     first = parts[0]._meta
+    axis = wrap_dim(dim, first.ndim + 1)
     for position, each in enumerate(parts):
         check(
             each._meta.shape == first.shape,
             f"stack expects each tensor to be equal size, but got {list(first.shape)} at entry 0 and {list(each._meta.shape)} at entry"
             f" {position}",
         )
-    return ops.stack(*parts, dim=wrap_dim(dim, first.ndim + 1), out=out)
+    return ops.stack(*parts, dim=axis, out=out)
 
 
 def _raised(tensors: Any, function: str, raise_to: Any) -> list[Any]:

@@ -4,7 +4,14 @@
 
 from __future__ import annotations
 
-from pellucid.nn.functional.attention import multi_head_attention_forward
+from pellucid.nn.functional.attention import (
+    _canonical_mask,
+    _in_projection,
+    _in_projection_packed,
+    _mha_shape_check,
+    _none_or_dtype,
+    multi_head_attention_forward,
+)
 from pellucid.nn.functional.convolution import (
     conv1d,
     conv2d,
@@ -14,4 +21,5 @@ from pellucid.nn.functional.convolution import (
     conv_transpose2d,
     conv_transpose3d,
 )
+from pellucid.nn.functional.linear_cross_entropy import linear_cross_entropy
 from pellucid.nn.functional.padding import pad

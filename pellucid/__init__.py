@@ -197,6 +197,7 @@ from pellucid.engine.tensor.linalg import (
     outer,
     vdot,
 )
+from pellucid.engine.tensor.normalization import log_softmax, logsumexp, softmax
 from pellucid.engine.tensor.random import (
     bernoulli,
     multinomial,

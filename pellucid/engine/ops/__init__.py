@@ -1,14 +1,17 @@
 """What every operator means. One file per family; a block is: meaning, meta, one gradient rule per input, onnx."""
 
 from pellucid.engine.ops import (
+    activation,
     arithmetic,
     comparison,
     convolution,
+    embedding,
     error_function,
     exponential,
     indexing,
     joining,
     linalg,
+    loss,
     memory,
     normalization,
     padding,
@@ -22,14 +25,17 @@ from pellucid.engine.ops import (
 )
 
 __all__ = [
+    "activation",
     "arithmetic",
     "comparison",
     "convolution",
+    "embedding",
     "error_function",
     "exponential",
     "indexing",
     "joining",
     "linalg",
+    "loss",
     "memory",
     "normalization",
     "padding",

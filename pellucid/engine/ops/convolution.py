@@ -288,7 +288,7 @@ def padded(x: np.ndarray, padding: Ints, value: float = 0) -> np.ndarray:
     if not any(padding):
         return x
     shape = (*x.shape[:2], *[n + 2 * p for n, p in zip(x.shape[2:], padding, strict=True)])
-    if _rows_first(x):
+    if rows_first(x):
         wide = np.full((shape[0], *shape[2:], shape[1]), value, x.dtype)
         wide = np.moveaxis(wide, -1, 1)
     else:
@@ -305,7 +305,7 @@ def windows(x: np.ndarray, kernel: Ints, stride: Ints, dilation: Ints, space: In
     return as_strided(x, (*x.shape[:2], *kernel, *space), (*x.strides[:2], *inside, *across), writeable=False)
 
 
-def _rows_first(x: np.ndarray) -> bool:
+def rows_first(x: np.ndarray) -> bool:
     """Whether the channels are the fastest-moving axis in memory."""
     return not x.flags.c_contiguous and np.moveaxis(x, 1, -1).flags.c_contiguous
 
@@ -331,7 +331,7 @@ def _gather(x: np.ndarray, weight: np.ndarray, stride: Ints, padding: Ints, dila
     batch, filters = len(x), len(weight)
     if weight.shape[1] == 1 and groups > 1:
         return _gather_depthwise(seen, weight, groups)
-    if groups == 1 and _rows_first(x):
+    if groups == 1 and rows_first(x):
         rows = _as_rows(seen, len(kernel)) @ np.moveaxis(weight, (0, 1), (-1, -2)).reshape(-1, filters)
         return np.moveaxis(rows.reshape(batch, *space, filters), -1, 1)
     columns = seen.reshape(batch, groups, weight.shape[1] * _count(kernel), _count(space))
@@ -362,7 +362,7 @@ def _spread(
     """Transposed: each element of `x` adds its multiple of the kernel to the places that it was seen from."""
     kernel, space = weight.shape[2:], x.shape[2:]
     batch, channels = len(x), weight.shape[1] * groups
-    if groups == 1 and _rows_first(x):
+    if groups == 1 and rows_first(x):
         rows = np.moveaxis(x, 1, -1).reshape(-1, len(weight)) @ np.moveaxis(weight, 1, -1).reshape(len(weight), -1)
         parts = rows.reshape(batch, *space, *kernel, channels)
         axes = (0, parts.ndim - 1, *range(1 + len(space), parts.ndim - 1), *range(1, 1 + len(space)))
@@ -372,7 +372,7 @@ def _spread(
         parts = np.matmul(matrix.swapaxes(1, 2), x.reshape(batch, groups, len(weight) // groups, _count(space)))
         parts = parts.reshape(batch, channels, *kernel, *space)
     full = [(n - 1) * s + d * (k - 1) + 1 + e for n, s, d, k, e in zip(space, stride, dilation, kernel, extra, strict=True)]
-    if _rows_first(x):
+    if rows_first(x):
         wide = np.moveaxis(np.zeros((batch, *full, channels), parts.dtype), -1, 1)
     else:
         wide = np.zeros((batch, channels, *full), parts.dtype)
@@ -394,12 +394,13 @@ def fold_into(wide: np.ndarray, parts: np.ndarray, stride: Ints, dilation: Ints)
 def _weight_gathered(coarse: np.ndarray, seen: np.ndarray, space: int, groups: int) -> np.ndarray:
     kernel = seen.shape[2 : 2 + space]
     filters, inside = coarse.shape[1] // groups, seen.shape[1] // groups
-    if groups == 1 and _rows_first(coarse):
+    if groups == 1 and rows_first(coarse):
         left = np.moveaxis(coarse, 1, -1).reshape(-1, filters)
         product = left.T @ _as_rows(seen, space)
         return np.moveaxis(product.reshape(filters, *kernel, inside), -1, 1)
-    columns = np.moveaxis(seen, 0, 1 + space).reshape(groups, inside * _count(kernel), -1)
-    left = np.moveaxis(coarse, 0, 1).reshape(groups, filters, columns.shape[2])
+    places = len(coarse) * _count(coarse.shape[2:])
+    columns = np.moveaxis(seen, 0, 1 + space).reshape(groups, inside * _count(kernel), places)
+    left = np.moveaxis(coarse, 0, 1).reshape(groups, filters, places)
     product = np.matmul(left, columns.swapaxes(1, 2))
     return product.reshape(groups * filters, inside, *kernel)
 

@@ -4,6 +4,43 @@
 
 from __future__ import annotations
 
+from pellucid.nn.functional.activation import (
+    celu,
+    celu_,
+    elu,
+    elu_,
+    gelu,
+    glu,
+    gumbel_softmax,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    hardtanh_,
+    leaky_relu,
+    leaky_relu_,
+    log_softmax,
+    logsigmoid,
+    mish,
+    prelu,
+    relu,
+    relu6,
+    relu_,
+    rrelu,
+    selu,
+    selu_,
+    sigmoid,
+    silu,
+    softmax,
+    softmin,
+    softplus,
+    softshrink,
+    softsign,
+    tanh,
+    tanhshrink,
+    threshold,
+    threshold_,
+)
 from pellucid.nn.functional.attention import (
     _canonical_mask,
     _in_projection,
@@ -21,5 +58,55 @@ from pellucid.nn.functional.convolution import (
     conv_transpose2d,
     conv_transpose3d,
 )
+from pellucid.nn.functional.distances import (
+    cosine_embedding_loss,
+    cosine_similarity,
+    hinge_embedding_loss,
+    huber_loss,
+    l1_loss,
+    margin_ranking_loss,
+    mse_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    pairwise_distance,
+    smooth_l1_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
+from pellucid.nn.functional.dropout import (
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+    feature_dropout,
+)
+from pellucid.nn.functional.linear import (
+    bilinear,
+    embedding,
+    linear,
+    one_hot,
+)
 from pellucid.nn.functional.linear_cross_entropy import linear_cross_entropy
+from pellucid.nn.functional.loss import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    gaussian_nll_loss,
+    kl_div,
+    multilabel_soft_margin_loss,
+    nll_loss,
+    poisson_nll_loss,
+)
+from pellucid.nn.functional.normalization import (
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    local_response_norm,
+    normalize,
+    rms_norm,
+)
 from pellucid.nn.functional.padding import pad

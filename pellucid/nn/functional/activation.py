@@ -1,0 +1,367 @@
+"""Activation functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pellucid
+from pellucid.engine.core.dispatch import InPlace
+from pellucid.engine.core.errors import check
+from pellucid.engine.ops import activation as ops
+from pellucid.engine.ops import exponential
+from pellucid.engine.tensor.normalization import log_softmax as _log_softmax
+from pellucid.engine.tensor.normalization import softmax as _softmax
+
+
+def _into(input: Any, inplace: bool) -> Any:
+    return InPlace(input) if inplace else None
+
+
+def relu(input: Any, inplace: bool = False) -> Any:
+    """max(input, 0).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.relu(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+    return exponential.relu(input, out=_into(input, inplace))
+
+
+def relu_(input: Any) -> Any:
+    """`relu` in place."""
+    return relu(input, inplace=True)
+
+
+def relu6(input: Any, inplace: bool = False) -> Any:
+    """min(max(input, 0), 6).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.relu6(torch.tensor([-1.0, 9.0]))
+    tensor([0., 6.])
+    """
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def gelu(input: Any, approximate: str = "none") -> Any:
+    """input times the normal distribution function of it, exactly or by tanh (Hendrycks and Gimpel, 2016).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.gelu(torch.tensor([1.0]))
+    tensor([0.8413])
+    """
+    check(approximate in ("none", "tanh"), f"approximate argument must be either none or tanh, got {approximate!r}")
+    return ops.gelu(input) if approximate == "none" else ops.gelu_tanh(input)
+
+
+def silu(input: Any, inplace: bool = False) -> Any:
+    """input * sigmoid(input).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.silu(torch.tensor([0.0]))
+    tensor([0.])
+    """
+    return ops.silu(input, out=_into(input, inplace))
+
+
+def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+    """input above 0, `negative_slope` times it elsewhere.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]))
+    tensor([-0.0100,  2.0000])
+    """
+    return ops.leaky_relu(input, negative_slope=float(negative_slope), out=_into(input, inplace))
+
+
+def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
+    """`leaky_relu` in place."""
+    return leaky_relu(input, negative_slope, inplace=True)
+
+
+def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """input above 0, alpha * (exp(input) - 1) elsewhere (Clevert et al., 2015).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.elu(torch.tensor([2.0, 0.0]))
+    tensor([2., 0.])
+    """
+    return ops.elu(input, alpha=float(alpha), scale=1.0, input_scale=1.0, out=_into(input, inplace))
+
+
+def elu_(input: Any, alpha: float = 1.0) -> Any:
+    """`elu` in place."""
+    return elu(input, alpha, inplace=True)
+
+
+def selu(input: Any, inplace: bool = False) -> Any:
+    """A scaled elu that keeps activations at mean 0 and deviation 1 (Klambauer et al., 2017).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.selu(torch.tensor([1.0]))
+    tensor([1.0507])
+    """
+    scale = 1.0507009873554804934193349852946
+    return ops.elu(input, alpha=1.6732632423543772848170429916717, scale=scale, input_scale=1.0, out=_into(input, inplace))
+
+
+def selu_(input: Any) -> Any:
+    """`selu` in place."""
+    return selu(input, inplace=True)
+
+
+def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)) (Barron, 2017).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.celu(torch.tensor([1.0]))
+    tensor([1.])
+    """
+    check(alpha != 0, "ZeroDivisionError: alpha cannot be 0 for CELU")
+    return ops.elu(input, alpha=float(alpha), scale=1.0, input_scale=1.0 / alpha, out=_into(input, inplace))
+
+
+def celu_(input: Any, alpha: float = 1.0) -> Any:
+    """`celu` in place."""
+    return celu(input, alpha, inplace=True)
+
+
+def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
+    """leaky_relu with a slope drawn from [lower, upper) for each element in training, and their mean otherwise.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.rrelu(torch.tensor([1.0]))
+    tensor([1.])
+    """
+    check(lower <= upper, "Lower bound should be less than or equal to the upper bound")
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    below = input.detach() <= 0
+    count = int(below.sum().item())
+    drawn = pellucid.empty(count, dtype=pellucid.float64).uniform_(lower, upper).to(input.dtype)
+    slope = pellucid.ones_like(input.detach()).masked_scatter(below, drawn)
+    return input.mul_(slope) if inplace else input * slope
+
+
+def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
+    """log(1 + exp(beta * input)) / beta; linear above `threshold`.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.softplus(torch.tensor([0.0]))
+    tensor([0.6931])
+    """
+    return ops.softplus(input, beta=float(beta), threshold=float(threshold))
+
+
+def logsigmoid(input: Any) -> Any:
+    """log(sigmoid(input)) without overflow.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.logsigmoid(torch.tensor([0.0]))
+    tensor([-0.6931])
+    """
+    return ops.log_sigmoid(input)
+
+
+def mish(input: Any, inplace: bool = False) -> Any:
+    """input * tanh(softplus(input)) (Misra, 2019).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.mish(torch.tensor([0.0]))
+    tensor([0.])
+    """
+    return ops.mish(input, out=_into(input, inplace))
+
+
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+    """input kept between two bounds.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.hardtanh(torch.tensor([-2.0, 0.5]))
+    tensor([-1.0000,  0.5000])
+    """
+    check(min_val <= max_val, "min_val cannot be greater than max_val", ValueError)
+    return ops.hardtanh(input, low=float(min_val), high=float(max_val), out=_into(input, inplace))
+
+
+def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
+    """`hardtanh` in place."""
+    return hardtanh(input, min_val, max_val, inplace=True)
+
+
+def hardswish(input: Any, inplace: bool = False) -> Any:
+    """input * relu6(input + 3) / 6.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.hardswish(torch.tensor([3.0]))
+    tensor([3.])
+    """
+    return ops.hardswish(input, out=_into(input, inplace))
+
+
+def hardsigmoid(input: Any, inplace: bool = False) -> Any:
+    """relu6(input + 3) / 6.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.hardsigmoid(torch.tensor([0.0]))
+    tensor([0.5000])
+    """
+    return ops.hardsigmoid(input, out=_into(input, inplace))
+
+
+def softshrink(input: Any, lambd: float = 0.5) -> Any:
+    """input drawn towards 0 by lambd.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.softshrink(torch.tensor([1.0, 0.2]))
+    tensor([0.5000, 0.0000])
+    """
+    check(lambd >= 0, f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    return ops.softshrink(input, lambd=float(lambd))
+
+
+def hardshrink(input: Any, lambd: float = 0.5) -> Any:
+    """input, 0 within lambd of 0.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.hardshrink(torch.tensor([1.0, 0.2]))
+    tensor([1., 0.])
+    """
+    return ops.hardshrink(input, lambd=float(lambd))
+
+
+def tanhshrink(input: Any) -> Any:
+    """input - tanh(input).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.tanhshrink(torch.tensor([0.0]))
+    tensor([0.])
+    """
+    return input - input.tanh()
+
+
+def softsign(input: Any) -> Any:
+    """input / (1 + |input|).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.softsign(torch.tensor([1.0]))
+    tensor([0.5000])
+    """
+    return input / (input.abs() + 1)
+
+
+def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+    """input above the threshold, `value` elsewhere.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.threshold(torch.tensor([1.0, 3.0]), 2.0, 0.0)
+    tensor([0., 3.])
+    """
+    return ops.threshold(input, threshold=threshold, value=value, out=_into(input, inplace))
+
+
+def threshold_(input: Any, threshold: float, value: float) -> Any:
+    """`threshold` in place."""
+    return ops.threshold(input, threshold=threshold, value=value, out=InPlace(input))
+
+
+def prelu(input: Any, weight: Any) -> Any:
+    """input above 0, weight (one, or one per channel) times it elsewhere (He et al., 2015).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.prelu(torch.tensor([-2.0]), torch.tensor([0.25]))
+    tensor([-0.5000])
+    """
+    if weight.numel() != 1:
+        check(input.dim() > 0, "Not allow zero-dim input tensor.")
+        channels = input.size(1) if input.dim() >= 2 else 1
+        check(
+            channels == weight.numel(),
+            f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel size = {channels}.",
+        )
+    check(weight.dim() <= 1, f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
+    if weight.dim() and input.dim() != 1:
+        weight = weight.reshape([1, -1] + [1] * (input.dim() - 2)) if input.dim() >= 2 else weight.reshape(())
+    return ops.prelu(input, weight)
+
+
+def glu(input: Any, dim: int = -1) -> Any:
+    """The first half along a dimension times the sigmoid of the second (Dauphin et al., 2016).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.glu(torch.tensor([4.0, 0.0]))
+    tensor([2.])
+    """
+    check(input.dim() > 0, "glu does not support scalars because halving size must be even")
+    check(input.size(dim) % 2 == 0, f"Halving dimension must be even, but dimension {dim} is size {input.size(dim)}")
+    a, b = input.chunk(2, dim)
+    return a * b.sigmoid()
+
+
+def _implicit_dim(ndim: int) -> int:
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """exp(input) over its sum along a dimension.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.softmax(torch.zeros(2), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    return _softmax(input, _implicit_dim(input.dim()) if dim is None else dim, dtype=dtype)
+
+
+def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """softmax of -input.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.softmin(torch.zeros(2), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    return softmax(-input, dim, dtype=dtype)
+
+
+def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """log(softmax(input)), without overflow.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.log_softmax(torch.zeros(2), dim=0)
+    tensor([-0.6931, -0.6931])
+    """
+    return _log_softmax(input, _implicit_dim(input.dim()) if dim is None else dim, dtype=dtype)
+
+
+def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
+    """softmax of logits with Gumbel noise; with `hard`, one-hot forward and soft backward (Jang et al., 2016).
+
+    >>> import pellucid as torch
+    >>> float(torch.nn.functional.gumbel_softmax(torch.zeros(3), hard=True).sum().detach().round())
+    1.0
+    """
+    noise = -pellucid.empty_like(logits.detach()).exponential_().log()
+    soft = softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    index = soft.max(dim, keepdim=True)[1]
+    chosen = pellucid.zeros_like(logits.detach()).scatter_(dim, index, 1.0)
+    return chosen - soft.detach() + soft
+
+
+def tanh(input: Any) -> Any:
+    """Hyperbolic tangent.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.tanh(torch.tensor([0.0]))
+    tensor([0.])
+    """
+    return input.tanh()
+
+
+def sigmoid(input: Any) -> Any:
+    """1 / (1 + exp(-input)).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.sigmoid(torch.tensor([0.0]))
+    tensor([0.5000])
+    """
+    return input.sigmoid()

@@ -1,0 +1,117 @@
+"""Linear maps and look-ups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pellucid
+from pellucid.engine.core.errors import check
+from pellucid.engine.ops import embedding as ops
+
+
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """input @ weight.T + bias: (*, in) and (out, in) give (*, out).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.linear(torch.ones(2), torch.ones(1, 2), torch.ones(1))
+    tensor([3.])
+    """
+    if weight.dim() == 1:
+        result = input.matmul(weight)
+        return result if bias is None else result + bias
+    if bias is None or input.dim() == 1 and bias.dim() != 1:
+        result = input.matmul(weight.t())
+        return result if bias is None else result + bias
+    if input.dim() == 2:
+        return pellucid.addmm(bias, input, weight.t())
+    if input.dim() == 1:
+        return pellucid.addmm(bias, input.unsqueeze(0), weight.t()).squeeze(0)
+    lead = input.shape[:-1]
+    return pellucid.addmm(bias, input.reshape(-1, input.shape[-1]), weight.t()).view(*lead, weight.shape[0])
+
+
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    """input1.T @ weight[k] @ input2 + bias[k] for each output k.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.bilinear(torch.ones(2), torch.ones(3), torch.ones(1, 2, 3))
+    tensor([6.])
+    """
+    check(
+        input1.shape[:-1] == input2.shape[:-1],
+        f"bilinear(): input batch dimensions do not match: got {list(input1.shape[:-1])} and {list(input2.shape[:-1])}",
+    )
+    check(
+        input1.shape[-1] == weight.shape[1] and input2.shape[-1] == weight.shape[2],
+        f"bilinear(): input sizes do not match weight size: got {input1.shape[-1]} and {input2.shape[-1]} but expected {weight.shape[1]}"
+        f" and {weight.shape[2]}",
+    )
+    lead = input1.shape[:-1]
+    left = input1.reshape(-1, input1.shape[-1])
+    right = input2.reshape(-1, 1, input2.shape[-1])
+    count, first, second = weight.shape
+    inner = left.matmul(weight.permute(1, 0, 2).reshape(first, count * second)).view(-1, count, second)
+    result = (inner * right).sum(-1).view(*lead, count)
+    return result if bias is None else result + bias
+
+
+def embedding(
+    input: Any,
+    weight: Any,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:
+    """Rows of `weight` at integer positions; the row `padding_idx` gets no gradient.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.embedding(torch.tensor([1]), torch.tensor([[1.0], [2.0]]))
+    tensor([[2.]])
+    """
+    if sparse:
+        raise NotImplementedError("embedding(sparse=True) needs sparse gradients, which Pellucid does not have yet; use sparse=False")
+    padding = _padding(padding_idx, weight)
+    if max_norm is not None:
+        renormalise_rows(weight, input, max_norm, norm_type)
+    return ops.embedding(weight, input, padding_idx=padding, scale_grad_by_freq=bool(scale_grad_by_freq))
+
+
+def _padding(padding_idx: int | None, weight: Any) -> int:
+    if padding_idx is None:
+        return -1
+    rows = weight.shape[0]
+    assert -rows <= padding_idx < rows, "Padding_idx must be within num_embeddings"
+    return padding_idx % rows
+
+
+@pellucid.no_grad()
+def renormalise_rows(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
+    """Shrink, in place, the rows that `input` names to a norm of at most `max_norm`."""
+    rows = input.reshape(-1).unique()
+    picked = weight.index_select(0, rows)
+    norms = picked.norm(norm_type, 1, keepdim=True)
+    scale = pellucid.where(norms > max_norm, max_norm / (norms + 1e-7), pellucid.ones_like(norms))
+    weight.index_copy_(0, rows, picked * scale)
+
+
+def one_hot(tensor: Any, num_classes: int = -1) -> Any:
+    """A last dimension of zeros with a one at each value.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.one_hot(torch.tensor([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    check(tensor.dtype is pellucid.int64, f"one_hot is only applicable to index tensor of type LongTensor (got {tensor.dtype})")
+    if tensor.numel() == 0:
+        check(num_classes > 0, "Can not infer total number of classes from empty tensor.")
+        return pellucid.empty(*tensor.shape, num_classes, dtype=pellucid.int64)
+    low, high = int(tensor.min()), int(tensor.max())
+    check(low >= 0, "Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = high + 1
+    check(num_classes > high, f"Class values must be smaller than num_classes (found {high}, num_classes is {num_classes}).")
+    result = pellucid.zeros(*tensor.shape, num_classes, dtype=pellucid.int64)
+    return result.scatter_(-1, tensor.unsqueeze(-1), 1)

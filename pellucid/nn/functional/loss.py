@@ -1,0 +1,265 @@
+"""Losses of classification: cross entropy and its kin. Regression and distance losses are in distances.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pellucid
+from pellucid.engine.core.errors import check
+from pellucid.engine.ops import loss as ops
+from pellucid.nn._reduction import legacy_get_string
+
+
+def reduction_name(size_average: Any, reduce: Any, reduction: str) -> str:
+    """The reduction that is meant, with PyTorch's two deprecated flags taken into account; ValueError for an unknown one."""
+    if size_average is not None or reduce is not None:
+        reduction = legacy_get_string(size_average, reduce)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction; it is 'none', 'mean' or 'sum'")
+    return reduction
+
+
+def reduced(values: Any, reduction: str) -> Any:
+    """Element losses reduced to their mean or sum, or as they are."""
+    return values.mean() if reduction == "mean" else values.sum() if reduction == "sum" else values
+
+
+def nll_loss(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """Minus the log-probability (N, C, …) of each target class (N, …), weighted by class; "mean" divides by the weights' sum.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.nll_loss(torch.tensor([[-0.5, -1.0]]), torch.tensor([1]))
+    tensor(1.)
+    """
+    reduction = reduction_name(size_average, reduce, reduction)
+    check(input.dim() >= 1, f"Expected 1 or more dimensions (got {input.dim()})", ValueError)
+    if input.dim() == 1:
+        check(target.dim() == 0 or target.dim() == 1 and target.numel() == 1, f"For 1D input, 1D target must have size 1, but got target size: {list(target.shape)}")
+        per_item = ops.nll(input.unsqueeze(0), target.reshape(1), weight, ignore_index=int(ignore_index)).reshape(target.shape)
+    else:
+        _check_target(input, target)
+        per_item = ops.nll(input, target, weight, ignore_index=int(ignore_index))
+    if reduction == "none":
+        return per_item
+    if reduction == "sum":
+        return per_item.sum()
+    return per_item.sum() / ops.nll_weights(target.reshape(-1), weight, input.detach(), ignore_index=int(ignore_index)).sum()
+
+
+def _check_target(input: Any, target: Any) -> None:
+    expected = (input.shape[0], *input.shape[2:])
+    if input.shape[0] != target.shape[0]:
+        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}).")
+    check(
+        tuple(target.shape) == expected,
+        f"Expected target size {list(expected)}, got {list(target.shape)} (input {list(input.shape)}: the classes are dimension 1)",
+    )
+
+
+def cross_entropy(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Any:
+    """log_softmax and nll_loss in one: input (N, C, …) are logits, target class indices (N, …) or probabilities (N, C, …).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.cross_entropy(torch.zeros(1, 2), torch.tensor([0]))
+    tensor(0.6931)
+    """
+    reduction = reduction_name(size_average, reduce, reduction)
+    check(0.0 <= label_smoothing <= 1.0, f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    axis = 0 if input.dim() == 1 else 1
+    if target.shape == input.shape and target.is_floating_point():
+        return _soft_cross_entropy(input, target, weight, reduction, label_smoothing, axis)
+    check(
+        not target.is_floating_point(),
+        f"expected scalar type Long but found {target.dtype}: class indices must be integers (or give probabilities of the input's shape"
+        f" {list(input.shape)}, not {list(target.shape)})",
+    )
+    logarithms = input.log_softmax(axis)
+    loss = nll_loss(logarithms, target, weight, ignore_index=ignore_index, reduction=reduction)
+    if label_smoothing == 0.0:
+        return loss
+    return loss * (1 - label_smoothing) + _smoothing(logarithms, target, weight, ignore_index, reduction, axis) * (
+        label_smoothing / input.size(axis)
+    )
+
+
+def _smoothing(logarithms: Any, target: Any, weight: Any, ignore_index: int, reduction: str, axis: int) -> Any:
+    """Minus the (weighted) sum of all log-probabilities of each item that is not ignored."""
+    shape = [1] * logarithms.dim()
+    shape[axis] = -1
+    weighed = logarithms if weight is None else logarithms * weight.view(shape)
+    everything = -weighed.sum(axis)
+    everything = everything.masked_fill(target == ignore_index, 0.0)
+    if reduction != "mean":
+        return reduced(everything, reduction)
+    counted = logarithms.detach() if axis else logarithms.detach().unsqueeze(0)
+    return everything.sum() / ops.nll_weights(target.reshape(-1), weight, counted, ignore_index=int(ignore_index)).sum()
+
+
+def _soft_cross_entropy(input: Any, target: Any, weight: Any, reduction: str, label_smoothing: float, axis: int) -> Any:
+    classes = input.size(axis)
+    if label_smoothing > 0:
+        target = target * (1 - label_smoothing) + label_smoothing / classes
+    logarithms = input.log_softmax(axis)
+    shape = [1] * input.dim()
+    shape[axis] = -1
+    weighed = logarithms if weight is None else logarithms * weight.view(shape)
+    per_item = -(weighed * target).sum(axis)
+    if reduction == "mean":
+        return per_item.sum() / max(input.numel() // classes, 1) if classes and input.numel() else per_item.mean()
+    return reduced(per_item, reduction)
+
+
+def binary_cross_entropy(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Any:
+    """-(t log p + (1 - t) log(1 - p)), with logarithms not below -100.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.0]))
+    tensor(0.6931)
+    """
+    reduction = reduction_name(size_average, reduce, reduction)
+    if target.shape != input.shape:
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure they"
+            " have the same size."
+        )
+    inside = bool(((input.detach() >= 0) & (input.detach() <= 1)).all())
+    check(inside, "all elements of input should be between 0 and 1 (did the sigmoid before binary_cross_entropy get lost?)")
+    values = ops.binary_cross_entropy(input, target)
+    return reduced(values if weight is None else values * weight, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    pos_weight: Any = None,
+) -> Any:
+    """binary_cross_entropy of sigmoid(input), without overflow; `pos_weight` multiplies the loss of positives.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.zeros(1), torch.ones(1))
+    tensor(0.6931)
+    """
+    reduction = reduction_name(size_average, reduce, reduction)
+    if target.shape != input.shape:
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    smooth = pellucid.nn.functional.logsigmoid(input)
+    if pos_weight is None:
+        values = (1 - target) * input - smooth
+    else:
+        values = (1 - target) * input - ((pos_weight - 1) * target + 1) * smooth
+    return reduced(values if weight is None else values * weight, reduction)
+
+
+def kl_div(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False
+) -> Any:
+    """target * (log target - input) for log-probabilities `input`; "batchmean" divides the sum by the batch size.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.kl_div(torch.zeros(1, 1), torch.ones(1, 1), reduction="batchmean")
+    tensor(0.)
+    """
+    import warnings
+
+    batchmean = reduction == "batchmean"
+    if reduction == "mean":
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides only by the batch"
+            " size, and aligns with the KL div math definition. 'mean' will be changed to behave the same as 'batchmean' in the next"
+            " major release.",
+            stacklevel=2,
+        )
+    name = "sum" if batchmean else reduction_name(size_average, reduce, reduction)
+    values = target.exp() * (target - input) if log_target else pellucid.xlogy(target, target) - target * input
+    total = reduced(values, name)
+    return total / input.size(0) if batchmean and input.dim() else total
+
+
+def poisson_nll_loss(
+    input: Any,
+    target: Any,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: Any = None,
+    eps: float = 1e-8,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """Minus the log-likelihood of counts under Poisson rates (or their logarithms), without Stirling's term unless `full`.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.poisson_nll_loss(torch.zeros(1), torch.ones(1))
+    tensor(1.)
+    """
+    name = reduction_name(size_average, reduce, reduction)
+    values = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * 3.141592653589793 * target).log()
+        values = values + stirling.masked_fill(target <= 1, 0)
+    return reduced(values, name)
+
+
+def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Any:
+    """Minus the log-likelihood of targets under normals of mean `input` and variance `var` (at least eps).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.gaussian_nll_loss(torch.zeros(1), torch.zeros(1), torch.ones(1))
+    tensor(0.)
+    """
+    if isinstance(var, float):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = var * pellucid.ones_like(input)
+    elif bool((var < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    if var.size() != input.size():
+        if input.size()[:-1] == var.size():
+            var = var.unsqueeze(-1)
+        elif not (input.size()[:-1] == var.size()[:-1] and var.size(-1) == 1):
+            raise ValueError("var is of incorrect size")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(reduction + " is not valid")
+    var = var.clone()
+    with pellucid.no_grad():
+        var.clamp_(min=eps)
+    values = 0.5 * (var.log() + (input - target).square() / var)
+    return reduced(values + 0.9189385332046727 if full else values, reduction)
+
+
+def multilabel_soft_margin_loss(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Any:
+    """The mean over classes of binary cross entropy with logits.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.multilabel_soft_margin_loss(torch.zeros(1, 2), torch.ones(1, 2))
+    tensor(0.6931)
+    """
+    name = reduction_name(size_average, reduce, reduction)
+    smooth = pellucid.nn.functional.logsigmoid
+    values = -(target * smooth(input) + (1 - target) * smooth(-input))
+    values = values if weight is None else values * weight
+    return reduced(values.sum(input.dim() - 1) / input.size(input.dim() - 1), name)

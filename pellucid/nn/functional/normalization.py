@@ -1,0 +1,196 @@
+"""Normalising layers: batch, layer, group, instance, RMS and local response normalisation, and normalize."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pellucid
+from pellucid.engine.core.errors import check
+from pellucid.engine.ops import normalization as ops
+
+
+def batch_norm(
+    input: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """Each channel centred and scaled by the batch's statistics, or in evaluation by the running ones (Ioffe and Szegedy, 2015).
+
+    In training the running statistics move by `momentum` towards the batch's (the variance with n - 1 in the denominator).
+
+    >>> import pellucid as torch
+    >>> x = torch.tensor([[1.0], [3.0]])
+    >>> torch.nn.functional.batch_norm(x, None, None, training=True)
+    tensor([[-1.0000],
+            [ 1.0000]])
+    """
+    check(input.dim() >= 2, f"batch_norm expects an input of at least 2 dimensions (batch, channels, …), got shape {list(input.shape)}")
+    count = input.numel() // input.size(1) if input.size(1) else 0
+    if training and count == 1:
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {input.shape}: a batch of one has no variance."
+            " Use a larger batch, drop_last=True in the DataLoader, or model.eval()."
+        )
+    check(training or running_mean is not None and running_var is not None, "Expected running_mean and running_var to be defined when training=False")
+    y, centre, scale = ops.batch_norm(
+        input, weight, bias, None if training else running_mean, None if training else running_var, training=bool(training), eps=float(eps)
+    )
+    if training and running_mean is not None:
+        _update_running(running_mean, running_var, input, centre, scale, momentum, eps, count)
+    return y
+
+
+@pellucid.no_grad()
+def _update_running(mean: Any, var: Any, input: Any, centre: Any, scale: Any, momentum: float, eps: float, count: int) -> None:
+    dims = [0, *range(2, input.dim())]
+    batch_mean = centre.detach().reshape(-1).to(mean.dtype)
+    batch_var = input.detach().to(var.dtype).var(dims, correction=1)
+    mean.copy_(batch_mean * momentum + mean * (1 - momentum))
+    var.copy_(batch_var * momentum + var * (1 - momentum))
+
+
+def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """The last dimensions of each element centred and scaled to deviation 1 (Ba et al., 2016).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.layer_norm(torch.tensor([1.0, 3.0]), (2,))
+    tensor([-1.0000,  1.0000])
+    """
+    shape = tuple(normalized_shape)
+    _check_normalized_shape("layer_norm", input, shape, weight, bias)
+    return ops.layer_norm(input, weight, bias, axes=len(shape), eps=float(eps))[0]
+
+
+def _check_normalized_shape(name: str, input: Any, shape: tuple[int, ...], weight: Any, bias: Any) -> None:
+    check(shape, f"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = {list(shape)}")
+    for title, each in (("weight", weight), ("bias", bias)):
+        check(
+            each is None or tuple(each.shape) == shape,
+            f"Expected {title} to be of same shape as normalized_shape, but got {title} of shape {list(getattr(each, 'shape', ()))} and"
+            f" normalized_shape = {list(shape)}",
+        )
+    if tuple(input.shape[-len(shape) :]) != shape:
+        stars = ", ".join(["*", *map(str, shape)])
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [{stars}], but got input of size{list(input.shape)} ({name})"
+        )
+
+
+def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
+    """The last dimensions of each element scaled to mean square 1 (Zhang and Sennrich, 2019).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.rms_norm(torch.tensor([3.0, 3.0]), (2,))
+    tensor([1.0000, 1.0000])
+    """
+    shape = tuple(normalized_shape)
+    _check_normalized_shape("rms_norm", input, shape, weight, None)
+    wide = input.float() if input.dtype in (pellucid.float16, pellucid.bfloat16) else input
+    if eps is None:
+        eps = pellucid.finfo(wide.dtype).eps
+    dims = tuple(range(-len(shape), 0))
+    y = wide * (wide.square().mean(dims, keepdim=True) + eps).rsqrt()
+    y = y if weight is None else y * weight
+    return y.to(input.dtype)
+
+
+def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """The channels of each sample in groups, each centred and scaled to deviation 1 (Wu and He, 2018).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0]]), 1)
+    tensor([[-1.0000,  1.0000]])
+    """
+    check(input.dim() >= 2, f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
+    channels = input.size(1)
+    check(num_groups > 0, f"Expected num groups to be greater than 0, got {num_groups}")
+    check(
+        channels % num_groups == 0,
+        f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} and"
+        f" num_groups={num_groups}",
+    )
+    for title, each in (("weight", weight), ("bias", bias)):
+        check(
+            each is None or tuple(each.shape) == (channels,),
+            f"Expected {title} to be a vector of size equal to the number of channels in input, but got {title} of shape"
+            f" {list(getattr(each, 'shape', ()))} and input of shape {list(input.shape)}",
+        )
+    _check_several_values(input, input.size(0) * num_groups)
+    return ops.group_norm(input, weight, bias, groups=int(num_groups), eps=float(eps))[0]
+
+
+def _check_several_values(input: Any, groups: int) -> None:
+    if groups and input.numel() // groups == 1 and input.numel() == groups:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
+
+
+def instance_norm(
+    input: Any,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """Each channel of each sample centred and scaled to deviation 1 (Ulyanov et al., 2016).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
+    if use_input_stats and input.dim() > 2:
+        spatial = input.shape[2:].numel()
+        if spatial == 1:
+            raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+    check(
+        use_input_stats or running_mean is not None and running_var is not None,
+        "Expected running_mean and running_var to be defined when use_input_stats=False",
+    )
+    batch, channels = input.shape[:2]
+    folded = input.reshape(1, batch * channels, *input.shape[2:])
+    repeat = lambda each: None if each is None else each.repeat(batch)  # noqa: E731
+    mean, var = repeat(running_mean), repeat(running_var)
+    y = batch_norm(folded, mean, var, repeat(weight), repeat(bias), use_input_stats, momentum, eps)
+    if use_input_stats and running_mean is not None:
+        with pellucid.no_grad():
+            running_mean.copy_(mean.view(batch, channels).mean(0))
+            running_var.copy_(var.view(batch, channels).mean(0))
+    return y.view(input.shape)
+
+
+def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
+    """Each value over a power of the squares of its neighbouring channels (Krizhevsky et al., 2012).
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.local_response_norm(torch.ones(1, 1, 1), 1, alpha=0.0)
+    tensor([[[1.]]])
+    """
+    dims = input.dim()
+    if dims < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {dims} dimensions)")
+    if input.numel() == 0:
+        return input
+    squares = input.square()
+    before, after = size // 2, (size - 1) // 2
+    zero = lambda n: squares.new_zeros(*squares.shape[:1], n, *squares.shape[2:])  # noqa: E731
+    padded = pellucid.cat([zero(before), squares, zero(after)], 1)
+    near = padded.unfold(1, size, 1).sum(-1) / size
+    return input / (near * alpha + k).pow(beta)
+
+
+def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+    """input over its norm along a dimension, which counts as at least `eps`.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.normalize(torch.tensor([3.0, 4.0]), dim=0)
+    tensor([0.6000, 0.8000])
+    """
+    norm = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+    return input / norm if out is None else pellucid.div(input, norm, out=out)

@@ -336,6 +336,14 @@ _LATE = {
     "use_deterministic_algorithms": "utils.deterministic", "are_deterministic_algorithms_enabled": "utils.deterministic",
     "is_deterministic_algorithms_warn_only_enabled": "utils.deterministic",
     "set_deterministic_debug_mode": "utils.deterministic", "get_deterministic_debug_mode": "utils.deterministic",
+    "conv1d": "nn.functional.convolution", "conv2d": "nn.functional.convolution",
+    "conv3d": "nn.functional.convolution", "conv_transpose1d": "nn.functional.convolution",
+    "conv_transpose2d": "nn.functional.convolution", "conv_transpose3d": "nn.functional.convolution",
+    "conv_tbc": "nn.functional.convolution", "convolution": "nn.functional.convolution",
+    "max_pool1d": "nn.functional.pooling", "max_pool2d": "nn.functional.pooling",
+    "max_pool3d": "nn.functional.pooling", "max_pool1d_with_indices": "nn.functional.pooling",
+    "avg_pool1d": "nn.functional.pooling", "adaptive_avg_pool1d": "nn.functional.pooling",
+    "constant_pad_nd": "nn.functional.padding",
 }  # fmt: skip
 
 

@@ -198,6 +198,7 @@ from pellucid.engine.tensor.linalg import (
     vdot,
 )
 from pellucid.engine.tensor.normalization import log_softmax, logsumexp, softmax
+from pellucid.engine.tensor.norms import dist, norm, renorm
 from pellucid.engine.tensor.random import (
     bernoulli,
     multinomial,

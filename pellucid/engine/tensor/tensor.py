@@ -23,6 +23,7 @@ from pellucid.engine.tensor.indexing import IndexingMethods
 from pellucid.engine.tensor.joining import JoiningMethods
 from pellucid.engine.tensor.linalg import MatrixProductMethods
 from pellucid.engine.tensor.normalization import NormalizationMethods
+from pellucid.engine.tensor.norms import NormMethods
 from pellucid.engine.tensor.printing import tensor_repr
 from pellucid.engine.tensor.random import RandomMethods
 from pellucid.engine.tensor.ranges import CreationMethods
@@ -40,6 +41,7 @@ class Tensor(
     IndexingMethods,
     JoiningMethods,
     MatrixProductMethods,
+    NormMethods,
     NormalizationMethods,
     RandomMethods,
     ReductionMethods,

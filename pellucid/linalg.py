@@ -1,0 +1,7 @@
+"""`torch.linalg`: re-exports of the matrix functions in engine/tensor."""
+
+# ruff: noqa: F401 - re-exports
+
+from pellucid.engine.tensor.linalg import matmul
+from pellucid.engine.tensor.norms import linalg_norm as norm
+from pellucid.engine.tensor.norms import matrix_norm, vector_norm

@@ -221,6 +221,17 @@ def test_printed_form_is_pytorch_s_to_the_character():
         assert repr(right) == repr(left)
 
 
+def test_an_error_inside_a_property_is_not_hidden():
+    class Broken(nn.Module):
+        @property
+        def size(self):
+            return self.nothing_of_this_name
+
+    with pytest.raises(AttributeError, match="no attribute 'nothing_of_this_name'"):
+        Broken().size  # noqa: B018
+    assert not hasattr(Broken(), "size")
+
+
 def test_dir_lists_what_is_registered():
     names = dir(nn.Sequential(nn.ReLU(), Child()))
     assert "forward" in names and "0" not in names

@@ -212,6 +212,10 @@ class Module(HookRegistration, StateDict, Conversion, Traversal):
             found = tables["_modules"]
             if name in found:
                 return found[name]
+        found = getattr(type(self), name, None)
+        if isinstance(found, property) and found.fget is not None:
+            # An AttributeError inside the property brought us here; let that one be seen.
+            return found.fget(self)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -45,7 +45,9 @@ class Builder:
 
     def tensor(self, spec: Spec) -> Any:
         values = planted(spec) if self.plant else spec.values
-        if self.layout == "strided" and values.ndim:
+        if not values.size:
+            tensor = self.framework.zeros(values.shape, dtype=getattr(self.framework, spec.dtype))
+        elif self.layout == "strided" and values.ndim:
             wide = np.zeros((*values.shape[:-1], 2 * values.shape[-1]), values.dtype)
             wide[..., ::2] = values
             tensor = self.cast(self.framework.from_numpy(wide), spec)[..., ::2]

@@ -84,11 +84,7 @@ def aliases(tensors: dict[int, Any]) -> dict[int, int]:
 
 
 def storage_address(tensor: Any) -> int:
-    if not hasattr(tensor, "untyped_storage"):
-        if "bfloat16" in str(tensor.dtype):
-            return id(getattr(tensor, "_storage", tensor))
-        return tensor.detach().numpy().__array_interface__["data"][0] - tensor.storage_offset() * tensor.element_size()
-    return tensor.untyped_storage().data_ptr()
+    return id(tensor._storage) if not hasattr(tensor, "untyped_storage") else tensor.untyped_storage().data_ptr()
 
 
 def values_differ(expected: np.ndarray, actual: np.ndarray, dtype: str, least: float) -> bool:

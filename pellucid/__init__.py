@@ -78,6 +78,16 @@ from pellucid.engine.tensor.arithmetic import (
     subtract,
     true_divide,
 )
+from pellucid.engine.tensor.bitwise import (
+    bitwise_and,
+    bitwise_left_shift,
+    bitwise_not,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    gcd,
+    lcm,
+)
 from pellucid.engine.tensor.comparison import (
     allclose,
     clamp,

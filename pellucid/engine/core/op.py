@@ -111,7 +111,7 @@ class Op:
             return "meta", self.operands.index(name[:-5])
         if name in self.outputs:
             return "output", self.outputs.index(name)
-        if name == "dy" and (len(self.outputs) > 1 or self.kind == "views"):
+        if name == "dy" and self.kind == "views":
             return "cotangents", None
         if name[0] == "d" and name[1:] in self.outputs:
             return "cotangent", self.outputs.index(name[1:])

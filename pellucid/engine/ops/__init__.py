@@ -3,6 +3,7 @@
 from pellucid.engine.ops import (
     activation,
     arithmetic,
+    bitwise,
     comparison,
     convolution,
     embedding,
@@ -23,12 +24,14 @@ from pellucid.engine.ops import (
     scan,
     selection,
     shape,
+    sorting,
     strided,
 )
 
 __all__ = [
     "activation",
     "arithmetic",
+    "bitwise",
     "comparison",
     "convolution",
     "embedding",
@@ -49,5 +52,6 @@ __all__ = [
     "scan",
     "selection",
     "shape",
+    "sorting",
     "strided",
 ]

@@ -56,8 +56,9 @@ def _sources(n: int, before: int, after: int, mode: str) -> np.ndarray:
     places = np.arange(-before, n + after)
     if mode == "replicate":
         return places.clip(0, n - 1)
-    if mode == "circular":
-        return places % max(n, 1)
+    if mode == "circular":  # of what a negative amount on the other side has left
+        start, left = max(0, -before), n - max(0, -before) - max(0, -after)
+        return start + (places - start) % max(left, 1)
     return (n - 1) - np.abs((n - 1) - np.abs(places))
 
 

@@ -375,7 +375,8 @@ def avg_pool_meta(
     first, ones = x.ndim - count, (1,) * count
     space = tuple([pooled_size(*each, ceil_mode) for each in zip(x.shape[first:], kernel, stride, padding, ones, strict=True)])
     _check_window(f"avg_pool{count}d", x, kernel, stride, padding, ones, space)
-    return planes(x, (*x.shape[:first], *space))
+    shape = (*x.shape[:first], *space)
+    return planes(x, shape) if count == 2 else x.like(shape)
 
 
 @avg_pool.vjp("x")

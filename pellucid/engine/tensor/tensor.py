@@ -16,6 +16,7 @@ from pellucid.engine.core.meta import Size
 from pellucid.engine.core.modes import state
 from pellucid.engine.core.storage import Version
 from pellucid.engine.tensor.arithmetic import ArithmeticMethods
+from pellucid.engine.tensor.bitwise import BitwiseMethods
 from pellucid.engine.tensor.comparison import ComparisonMethods
 from pellucid.engine.tensor.conversion import ConversionMethods
 from pellucid.engine.tensor.exponential import ExponentialMethods
@@ -34,6 +35,7 @@ from pellucid.engine.tensor.shape import ShapeMethods
 
 class Tensor(
     ArithmeticMethods,
+    BitwiseMethods,
     ComparisonMethods,
     ConversionMethods,
     CreationMethods,

@@ -32,24 +32,29 @@ def chunks(name: str, cases: int) -> list[range]:
 
 
 def failures(name: str, generate: Callable[[str], Builder], cases: range, tested: ModuleType) -> str:
-    """A report of the cases that differ, one shrunk example for each kind of difference; empty when none does."""
+    """A report of the cases that differ, one shrunk example for each kind of difference; empty when none does.
+
+    A program counts only if PyTorch gives the same when nobody looks at its tensors in between: some of its checks
+    depend on whether somebody asked a view for its `grad_fn` before.
+    """
     comparison = Comparison(torch, tested, exact_layout=name != "promotion")
+    oracle = Comparison(torch, torch)
+    unsettled = 0
     examples: dict[str, str] = {}
     counts: dict[str, int] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number in cases:
             builder = generate(f"{name}:{number}")
-            actual = run(builder.steps, tested)
-            difference = comparison.of_executions(builder.steps, builder.outcome, actual)
-            if difference is None:
-                continue
-            if comparison.of_program(builder.steps) is None:
-                raise AssertionError(f"{name}:{number} differs only at the first run:\n{difference.detail}")
-            steps, difference = comparison.shrunk(builder.steps)
-            counts[difference.kind] = counts.get(difference.kind, 0) + 1
-            if difference.kind not in examples and len(examples) < EXAMPLES:
-                examples[difference.kind] = f"# {name}:{number}\n{program_text(steps)}\n{difference.detail}"
+            expected = run(builder.steps, torch)
+            if oracle.of_executions(builder.steps, builder.outcome, expected) is not None:
+                unsettled += 1
+            elif comparison.of_executions(builder.steps, expected, run(builder.steps, tested)) is not None:
+                steps, difference = comparison.shrunk(builder.steps)
+                counts[difference.kind] = counts.get(difference.kind, 0) + 1
+                if difference.kind not in examples and len(examples) < EXAMPLES:
+                    examples[difference.kind] = f"# {name}:{number}\n{program_text(steps)}\n{difference.detail}"
+    assert unsettled <= len(cases) // 100, f"{unsettled} programs have no settled meaning in PyTorch"
     if not counts:
         return ""
     lines = [f"{sum(counts.values())} of {len(cases)} programs differ from PyTorch"]

@@ -131,6 +131,11 @@ def encode(
     return Packet(pickle.dumps((text, places, arena.contents(), list(forgotten)), 5), descriptors + shared, arena)
 
 
+def try_to_pickle(value: Any) -> None:
+    """Raise what `encode` would raise for this value; its big buffers are not copied."""
+    _MessagePickler(io.BytesIO(), [], None).dump(value)
+
+
 def decode(body: bytes, descriptors: Sequence[int], borrower: Borrower, *, is_private: bool = False) -> Any:
     """The message of a packet; `is_private` lets this process write to its tensors without anybody noticing."""
     try:

@@ -8,10 +8,11 @@ import signal
 import sys
 import traceback
 import types
-from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
+from pellucid import Tensor
 from pellucid.multiprocessing.segments import describe_room, describe_size
+from pellucid.multiprocessing.transport import try_to_pickle
 
 _DEEPEST = 12
 
@@ -81,7 +82,7 @@ def _nameable(kind: type[BaseException]) -> type[BaseException]:
 
 def _is_picklable(value: Any) -> bool:
     try:
-        ForkingPickler.dumps(value)
+        try_to_pickle(value)
     except Exception:
         return False
     return True
@@ -180,7 +181,7 @@ def _search(value: Any, path: str, seen: set[int], depth: int) -> tuple[str, Any
         return None
     seen.add(id(value))
     try:
-        ForkingPickler.dumps(value)
+        try_to_pickle(value)
         return None
     except Exception as error:
         if depth < _DEEPEST:
@@ -201,7 +202,7 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
         return [(".func", value.func), (".args", value.args), (".keywords", value.keywords)]
     if isinstance(value, types.MethodType):
         return [(".__self__", value.__self__)]
-    if isinstance(value, (types.FunctionType, type)):
+    if isinstance(value, (types.FunctionType, type, Tensor)):
         return []
     try:
         reduced = value.__reduce_ex__(4)

@@ -8,6 +8,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import pellucid
 from pellucid.utils.data._utils import pin_memory
 from pellucid.utils.data._utils.fetch import _BaseDatasetFetcher, _IterableDatasetFetcher
@@ -97,7 +99,7 @@ class Position:
 
 
 def _as_tensor(state: bytes | None) -> Any:
-    return None if state is None else pellucid.frombuffer(bytearray(state), dtype=pellucid.uint8)
+    return None if state is None else pellucid.from_numpy(np.frombuffer(bytearray(state), np.uint8))
 
 
 def sampler_states(loader: DataLoader[Any]) -> dict[str, Any]:

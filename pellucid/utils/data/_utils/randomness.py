@@ -61,13 +61,17 @@ class WorkerRandomness:
         python, legacy, ours, held = pickle.loads(state)
         random.setstate(python)
         np.random.set_state(legacy)
-        pellucid.set_rng_state(pellucid.tensor(list(ours), dtype=pellucid.uint8))
+        pellucid.set_rng_state(_bytes_tensor(ours))
         for (generator, _), value in zip(self._held, held, strict=True):
             _set_state(generator, value)
 
 
 def _pellucid_state() -> bytes:
     return pellucid.get_rng_state().numpy().tobytes()
+
+
+def _bytes_tensor(state: bytes) -> Tensor:
+    return pellucid.from_numpy(np.frombuffer(bytearray(state), np.uint8))
 
 
 def _state_of(generator: Any) -> Any:
@@ -88,7 +92,7 @@ def _set_state(generator: Any, state: Any) -> None:
     elif isinstance(generator, random.Random):
         generator.setstate(state)
     else:
-        generator.set_state(pellucid.tensor(list(state), dtype=pellucid.uint8))
+        generator.set_state(_bytes_tensor(state))
 
 
 def _respawn(generator: Any, base_seed: int, worker: int) -> None:

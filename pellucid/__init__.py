@@ -236,6 +236,16 @@ from pellucid.engine.tensor.ranges import (
     zeros_like,
 )
 from pellucid.engine.tensor.ranges import range_ as range
+from pellucid.engine.tensor.recurrent import (
+    gru,
+    gru_cell,
+    lstm,
+    lstm_cell,
+    rnn_relu,
+    rnn_relu_cell,
+    rnn_tanh,
+    rnn_tanh_cell,
+)
 from pellucid.engine.tensor.reduction import (
     all,
     amax,
@@ -320,6 +330,18 @@ from pellucid.engine.tensor.shape import (
     view_as_complex,
     view_as_real,
     vsplit,
+)
+from pellucid.engine.tensor.sorting import (
+    argsort,
+    kthvalue,
+    median,
+    mode,
+    msort,
+    nanmedian,
+    sort,
+    topk,
+    unique,
+    unique_consecutive,
 )
 from pellucid.version import __version__
 

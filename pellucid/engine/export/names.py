@@ -67,6 +67,7 @@ _NAMES_HERE = {here: there for there, here in reversed(_MOVED.items())}
 _MOVED_MODULES = {"torch._C._nn": "pellucid.nn.functional", "torch.functional": "pellucid", "torch._VF": "pellucid"}
 # Files of ours whose classes PyTorch keeps in another file; a name before a dot stands for all files in the package.
 _FILES = {
+    "pellucid.nn.functional.": "torch.nn.functional",
     "pellucid.nn.modules.attention": "torch.nn.modules.activation",
     "pellucid.nn.modules.softmax": "torch.nn.modules.activation",
     "pellucid.nn.modules.margin_loss": "torch.nn.modules.loss",

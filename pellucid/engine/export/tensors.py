@@ -105,6 +105,13 @@ def dtype_of(tensor: Any) -> dtypes.dtype:
     return tensor._meta.dtype
 
 
+def memory_span(tensor: Any) -> tuple[int, int]:
+    """Address of a contiguous tensor's first byte and of the byte behind its last."""
+    size = tensor._meta.dtype.itemsize
+    start = tensor._storage.address + tensor._offset * size
+    return start, start + tensor._meta.numel * size
+
+
 def numel(tensor: Any) -> int:
     return tensor._meta.numel
 

@@ -31,6 +31,7 @@ from pellucid.engine.tensor.ranges import CreationMethods
 from pellucid.engine.tensor.reduction import ReductionMethods
 from pellucid.engine.tensor.selection import SelectionMethods
 from pellucid.engine.tensor.shape import ShapeMethods
+from pellucid.engine.tensor.sorting import SortingMethods
 
 
 class Tensor(
@@ -49,6 +50,7 @@ class Tensor(
     ReductionMethods,
     SelectionMethods,
     ShapeMethods,
+    SortingMethods,
     TensorData,
 ):
     """An array of numbers of one dtype on one device, which can remember how it was computed.

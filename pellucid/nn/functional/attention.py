@@ -383,3 +383,44 @@ def _merged(
     padding = key_padding_mask.view(batch, 1, 1, keys).expand(-1, num_heads, -1, -1)
     padding = padding.reshape(batch * num_heads, 1, keys)
     return padding if attn_mask is None else attn_mask + padding
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """softmax(query @ key.T * scale + mask) @ value over (..., L, E), (..., S, E) and (..., S, Ev) (Vaswani et al., 2017).
+
+    A boolean mask is true where a position takes part, a floating one is added. A row in which none takes part gives zeros.
+
+    >>> import pellucid as torch
+    >>> q = torch.ones(1, 1, 2, 4)
+    >>> torch.nn.functional.scaled_dot_product_attention(q, q, q).shape
+    torch.Size([1, 1, 2, 4])
+    """
+    if is_causal and attn_mask is not None:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if enable_gqa:
+        repeats = query.size(-3) // key.size(-3)
+        key, value = key.repeat_interleave(repeats, -3), value.repeat_interleave(value.size(-3) and query.size(-3) // value.size(-3), -3)
+    factor = query.size(-1) ** -0.5 if scale is None else scale
+    if is_causal:
+        attn_mask = pellucid.ones(query.size(-2), key.size(-2), dtype=pellucid.bool).tril()
+    scores = (query * factor) @ key.transpose(-2, -1)
+    if attn_mask is not None:
+        if attn_mask.dtype is pellucid.bool:
+            scores = scores.masked_fill(~attn_mask, float("-inf"))
+        else:
+            scores = scores + attn_mask
+    weights = scores.softmax(-1)
+    if attn_mask is not None:
+        weights = weights.masked_fill((scores.detach() == float("-inf")).all(-1, keepdim=True), 0.0)
+    if dropout_p > 0.0:
+        weights = pellucid.nn.functional.dropout(weights, dropout_p, training=True)
+    return weights @ value

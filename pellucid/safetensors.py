@@ -12,6 +12,7 @@ from pellucid import Tensor
 from pellucid.engine.export import safetensors as format
 from pellucid.engine.export.atomic import replacing
 from pellucid.engine.export.safetensors import SafetensorError as SafetensorError
+from pellucid.engine.export.tensors import memory_span
 
 __all__ = ["SafetensorError", "load", "load_file", "load_model", "safe_open", "save", "save_file", "save_model"]
 
@@ -92,17 +93,12 @@ def _checked(tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
     return tensors
 
 
-def _span(tensor: Tensor) -> tuple[int, int]:
-    """First and last byte address of a contiguous tensor."""
-    start = tensor.data_ptr()
-    return start, start + tensor.numel() * tensor.element_size()
-
-
 def _overlapping(tensors: Mapping[str, Tensor]) -> list[list[str]]:
     """Names grouped by overlapping memory; a tensor without elements overlaps nothing."""
     groups: list[list[str]] = []
     end = -1
-    for (start, stop), name in sorted((_span(tensor), name) for name, tensor in tensors.items() if tensor.numel()):
+    spans = [(memory_span(tensor), name) for name, tensor in tensors.items() if tensor.numel()]
+    for (start, stop), name in sorted(spans):
         if start < end:
             groups[-1].append(name)
         else:
@@ -119,7 +115,7 @@ def _without_aliases(tensors: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], 
             continue
         largest = max(tensors[name].numel() for name in group)
         whole = sorted(name for name in group if tensors[name].numel() == largest)
-        if any(_span(tensors[name]) != _span(tensors[whole[0]]) for name in group):
+        if any(memory_span(tensors[name]) != memory_span(tensors[whole[0]]) for name in group):
             raise RuntimeError(
                 f"the tensors {sorted(group)} share a part of their memory only; clone() one of them before "
                 "saving the model"

@@ -407,8 +407,8 @@ def checkpoint_sequential(
 
     >>> import pellucid as torch
     >>> from pellucid.utils.checkpoint import checkpoint_sequential
-    >>> checkpoint_sequential([torch.exp, torch.log], 2, torch.ones(2), use_reentrant=False)
-    tensor([1., 1.])
+    >>> checkpoint_sequential([torch.exp, torch.neg], 2, torch.zeros(2), use_reentrant=False)
+    tensor([-1., -1.])
     """
     if use_reentrant is None:
         warnings.warn(EXPLICIT.format("torch.utils.checkpoint.checkpoint_sequential"), stacklevel=2)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import io
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -151,7 +152,7 @@ def _is_internal(name: str) -> bool:
 
 def _reduce_plain(tensor: Any) -> tuple[Any, ...]:
     if not is_strided(tensor):
-        return tensor.__reduce_ex__(2)
+        return rebuild_sparse_tensor, (tensor.layout, _sparse_parts(tensor))
     meta = tensor._meta
     if is_on_meta(tensor):
         return rebuild_meta_tensor_no_storage, (
@@ -166,17 +167,21 @@ def _reduce_plain(tensor: Any) -> tuple[Any, ...]:
         tuple(meta.shape),
         tuple(meta.strides),
         tensor.requires_grad,
-        _no_hooks(),
+        OrderedDict(),
     )
     if meta.dtype.name in UNTYPED_DTYPES:
         return rebuild_tensor_v3, (*arguments, meta.dtype)
     return rebuild_tensor_v2, arguments
 
 
-def _no_hooks() -> Any:
-    from collections import OrderedDict
-
-    return OrderedDict()
+def _sparse_parts(tensor: Any) -> tuple[Any, ...]:
+    """Indices, values and size of a sparse tensor, as PyTorch's files have them."""
+    name = str(tensor.layout)
+    if name == "torch.sparse_coo":
+        return tensor._indices(), tensor._values(), tensor.size(), tensor.is_coalesced()
+    by_row = name in ("torch.sparse_csr", "torch.sparse_bsr")
+    compressed = tensor.crow_indices() if by_row else tensor.ccol_indices()
+    return compressed, tensor.col_indices() if by_row else tensor.row_indices(), tensor.values(), tensor.size()
 
 
 # -- in -------------------------------------------------------------------------------------------------------------

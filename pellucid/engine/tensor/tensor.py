@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import weakref
 from typing import Any
 
@@ -19,6 +20,7 @@ from pellucid.engine.tensor.arithmetic import ArithmeticMethods
 from pellucid.engine.tensor.bitwise import BitwiseMethods
 from pellucid.engine.tensor.comparison import ComparisonMethods
 from pellucid.engine.tensor.conversion import ConversionMethods
+from pellucid.engine.tensor.copying import deep_copy
 from pellucid.engine.tensor.exponential import ExponentialMethods
 from pellucid.engine.tensor.indexing import IndexingMethods
 from pellucid.engine.tensor.joining import JoiningMethods
@@ -63,6 +65,15 @@ class Tensor(
 
     __slots__ = ()
     __array_priority__ = 1000  # NumPy leaves `array + tensor` to the tensor
+
+    # -- copying and pickling ----------------------------------------------------------------------------------------
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return deep_copy(self, memo)
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        # By name: file formats stand above tensors, and most programs never pickle one.
+        return importlib.import_module("pellucid.engine.export.tensors").reduce_tensor(self)
 
     # -- facts -----------------------------------------------------------------------------------------------------
 

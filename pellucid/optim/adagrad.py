@@ -113,7 +113,7 @@ class Adagrad(RuleOptimizer):
         add_quotient_(param, grad, root, -rate)
 
 
-def _sparse_rule(param: Tensor, grad: Tensor, total: Tensor, rate: Any, settings: dict[str, Any]) -> None:
+def _sparse_rule(param: Tensor, grad: Any, total: Tensor, rate: Any, settings: dict[str, Any]) -> None:
     """The same update on the entries that a sparse gradient holds."""
     if has_decay(settings):
         raise RuntimeError("weight_decay option is not compatible with sparse gradients")

@@ -64,11 +64,12 @@ class SparseAdam(RuleOptimizer):
             raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
         state["step"] += 1
         step = state["step"]
-        grad = grad.coalesce()
-        values = grad.values()
+        entries: Any = grad
+        entries = entries.coalesce()
+        values = entries.values()
         if values.numel() == 0:
             return
-        where = tuple(grad.indices())
+        where = tuple(entries.indices())
         beta1, beta2 = settings["betas"]
         exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
         first, second = exp_avg[where], exp_avg_sq[where]

@@ -364,6 +364,7 @@ _SUBMODULES = frozenset(
 _LATE = {
     "save": "serialization", "load": "serialization", "manual_seed": "random", "seed": "random", "initial_seed": "random",
     "get_rng_state": "random", "set_rng_state": "random", "Generator": "random", "default_generator": "random",
+    "get_num_threads": "engine.core.threads", "set_num_threads": "engine.core.threads",
     "set_printoptions": "_tensor_str", "to_dlpack": "utils.dlpack", "is_anomaly_enabled": "autograd.anomaly_mode",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode", "set_anomaly_enabled": "autograd.anomaly_mode",
     "use_deterministic_algorithms": "utils.deterministic", "are_deterministic_algorithms_enabled": "utils.deterministic",
@@ -377,6 +378,10 @@ _LATE = {
     "max_pool3d": "nn.functional.pooling", "max_pool1d_with_indices": "nn.functional.pooling",
     "avg_pool1d": "nn.functional.pooling", "adaptive_avg_pool1d": "nn.functional.pooling",
     "constant_pad_nd": "nn.functional.padding",
+    "grid_sampler": "nn.functional.vision", "grid_sampler_2d": "nn.functional.vision",
+    "grid_sampler_3d": "nn.functional.vision", "affine_grid_generator": "nn.functional.vision",
+    "pixel_shuffle": "nn.functional.vision", "pixel_unshuffle": "nn.functional.vision",
+    "channel_shuffle": "nn.functional.vision", "native_channel_shuffle": "nn.functional.vision",
 }  # fmt: skip
 
 

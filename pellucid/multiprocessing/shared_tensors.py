@@ -34,6 +34,11 @@ class Batch:
     arena: Arena | None = None
 
 
+def is_worker() -> bool:
+    """Whether this process is putting together a batch for another one."""
+    return Batch.arena is not None
+
+
 def empty_in_batch(kind: dtype, shape: tuple[int, ...]) -> Tensor | None:
     """An uninitialised tensor where the batch will be sent from, so that collating writes it there; else None."""
     if Batch.arena is None:

@@ -13,8 +13,10 @@ import numpy as np
 
 import pellucid
 from pellucid import Tensor
-from pellucid.multiprocessing.shared_tensors import empty_in_batch
+from pellucid.multiprocessing.shared_tensors import empty_in_batch, is_worker
 from pellucid.utils.data._utils.failures import KeyErrorMessage
+
+_INT64 = 1 << 63
 
 CollateTable = dict[Any, Callable[..., Any]]
 
@@ -182,8 +184,27 @@ def collate_tensor_fn(batch: Sequence[Tensor], *, collate_fn_map: CollateTable |
             f"Batches of {'nested' if getattr(first, 'is_nested', False) else 'sparse'} tensors are not currently "
             "supported by the default collate_fn; please provide a custom collate_fn to handle them appropriately."
         )
-    shape, is_uniform = first.shape, True
-    for position, tensor in enumerate(batch):
+    samples = tuple(batch)
+    try:
+        out = _room_in_batch(samples)
+        return pellucid.stack(samples, 0) if out is None else pellucid.stack(samples, 0, out=out)
+    except (RuntimeError, TypeError, AttributeError):
+        _explain(samples)
+        raise
+
+
+def _room_in_batch(samples: Sequence[Tensor]) -> Tensor | None:
+    """In a worker process, where the batch will be sent from; stacking into it records no graph and converts nothing."""
+    first = samples[0]
+    if not is_worker() or any(tensor.requires_grad or tensor.dtype != first.dtype for tensor in samples):
+        return None
+    return empty_in_batch(first.dtype, (len(samples), *first.shape))
+
+
+def _explain(samples: Sequence[Any]) -> None:
+    """Raise what is wrong with tensors that could not be stacked, naming the samples, where it is a shape or type."""
+    shape = samples[0].shape
+    for position, tensor in enumerate(samples):
         if not isinstance(tensor, Tensor):
             raise TypeError(
                 f"expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}: "
@@ -194,9 +215,6 @@ def collate_tensor_fn(batch: Sequence[Tensor], *, collate_fn_map: CollateTable |
                 f"stack expects each tensor to be equal size, but got {list(shape)} at {_entry(0)} and "
                 f"{list(tensor.shape)} at {_entry(position)}{_field()}. Resize or pad the samples, or pass a collate_fn"
             )
-        is_uniform = is_uniform and tensor.dtype == first.dtype and not tensor.requires_grad
-    out = empty_in_batch(first.dtype, (len(batch), *shape)) if is_uniform else None
-    return pellucid.stack(tuple(batch), 0) if out is None else pellucid.stack(tuple(batch), 0, out=out)
 
 
 def collate_numpy_array_fn(batch: Sequence[Any], *, collate_fn_map: CollateTable | None = None) -> Any:
@@ -213,11 +231,15 @@ def collate_numpy_scalar_fn(batch: Sequence[Any], *, collate_fn_map: CollateTabl
 
 def collate_float_fn(batch: Sequence[float], *, collate_fn_map: CollateTable | None = None) -> Tensor:
     """Python floats as one float64 tensor."""
+    if all(type(number) is float for number in batch):  # nothing to infer, and NumPy reads a plain list fastest
+        return pellucid.from_numpy(np.array(batch, np.float64))
     return pellucid.tensor(batch, dtype=pellucid.float64)
 
 
 def collate_int_fn(batch: Sequence[int], *, collate_fn_map: CollateTable | None = None) -> Tensor:
     """Python ints (or bools) as one tensor."""
+    if all(type(number) is int and -_INT64 <= number < _INT64 for number in batch):
+        return pellucid.from_numpy(np.array(batch, np.int64))
     return pellucid.tensor(batch)
 
 

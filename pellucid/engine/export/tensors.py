@@ -161,7 +161,7 @@ def _reduce_plain(tensor: Any) -> tuple[Any, ...]:
             tuple(meta.strides),
             tensor.requires_grad,
         )
-    arguments = (
+    arguments: tuple[Any, ...] = (
         stored(tensor),
         tensor._offset,
         tuple(meta.shape),

@@ -48,6 +48,7 @@ from pellucid.nn.functional.attention import (
     _mha_shape_check,
     _none_or_dtype,
     multi_head_attention_forward,
+    scaled_dot_product_attention,
 )
 from pellucid.nn.functional.convolution import (
     conv1d,
@@ -135,4 +136,28 @@ from pellucid.nn.functional.pooling import (
     max_unpool1d,
     max_unpool2d,
     max_unpool3d,
+)
+from pellucid.nn.functional.interpolation import (
+    interpolate,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)
+from pellucid.nn.functional.vision import (
+    affine_grid,
+    channel_shuffle,
+    grid_sample,
+    native_channel_shuffle,
+    pixel_shuffle,
+    pixel_unshuffle,
+)
+from pellucid.nn.functional.fold import (
+    fold,
+    unfold,
+)
+from pellucid.nn.functional.random_pooling import (
+    fractional_max_pool2d,
+    fractional_max_pool2d_with_indices,
+    fractional_max_pool3d,
+    fractional_max_pool3d_with_indices,
 )

@@ -229,7 +229,7 @@ def _check_out(op: Any, target: Any, meta: Meta) -> None:
         raise RuntimeError(f"Expected out tensor to have device {meta.device}, but got {target._meta.device} instead ({op.name})")
     if op.name == "cat" and not can_cast(meta.dtype, target._meta.dtype):
         raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {title(target._meta.dtype)}")
-    if op.kind == "general" and op.name != "cat" and meta.dtype is not target._meta.dtype:
+    if op.kind == "general" and not can_cast(meta.dtype, target._meta.dtype):
         raise RuntimeError(
             f"Expected out tensor to have dtype {meta.dtype}, but got {target._meta.dtype} instead ({op.name}(out=...))"
         )

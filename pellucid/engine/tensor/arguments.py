@@ -10,10 +10,11 @@ import numpy as np
 
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.dispatch import InPlace, run_out
+from pellucid.engine.core.errors import check, wrap_dim, wrap_dims
 from pellucid.engine.core.graph import check_in_place, requires_grad
-from pellucid.engine.core.errors import wrap_dim, wrap_dims
 from pellucid.engine.core.meta import Size
 from pellucid.engine.core.op import by_name
+from pellucid.engine.core.promotion import can_cast, title
 
 Number = bool | int | float | complex
 _NUMBERS = (bool, int, float, complex, np.generic)
@@ -119,16 +120,25 @@ def deliver(result: Any, out: Any) -> Any:
     if out is None:
         return result
     if out.__class__ is InPlace:
+        kind = out.target._meta.dtype
+        check(
+            can_cast(result._meta.dtype, kind),
+            f"result type {title(result._meta.dtype)} can't be cast to the desired output type {title(kind)}",
+        )
         return by_name["copy"](out.target, result, out=out)
     if isinstance(out, tuple | list):
         for target, each in zip(out, result, strict=True):
             deliver(each, target)
         return out
-    return run_out(by_name["clone"], out, (result,), {}) if out._meta.dtype is result._meta.dtype else _cast_into(result, out)
-
-
-def _cast_into(result: Any, out: Any) -> Any:
-    return run_out(by_name["cast"], out, (result,), {"dtype": out._meta.dtype})
+    kind = need_tensor(out, "out", "out")._meta.dtype
+    if kind is result._meta.dtype:
+        return run_out(by_name["clone"], out, (result,), {})
+    check(
+        can_cast(result._meta.dtype, kind),
+        f"Expected out tensor to have dtype {result._meta.dtype}, but got {kind} instead: result type"
+        f" {title(result._meta.dtype)} can't be cast to the desired output type {title(kind)}",
+    )
+    return run_out(by_name["cast"], out, (result,), {"dtype": kind})
 
 
 def unary(op: Any, name: str, summary: str, example: str = "") -> Callable[..., Any]:

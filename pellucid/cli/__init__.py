@@ -49,8 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(options: argparse.Namespace) -> None:
     """Load what the chosen command needs, and run it."""
     if options.command == "demo":
+        import pellucid
         from pellucid.cli.demo import run_demo
 
+        pellucid.set_num_threads(1)  # its matrices are so small that a second core costs more than it does
         run_demo(options.output, options.epochs, options.seed)
     else:
         from pellucid.cli.train import run_train

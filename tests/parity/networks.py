@@ -82,11 +82,13 @@ def lstm_classifier(torch: ModuleType) -> Any:
             self.head = nn.Linear(48, 10)
 
         def forward(self, padded: Any, lengths: Any) -> Any:
-            packed = nn.utils.rnn.pack_padded_sequence(padded, lengths, batch_first=True, enforce_sorted=False)
+            # sorted here, since the order of equal lengths in PyTorch's unstable sort depends on the processor
+            lengths, order = torch.sort(lengths, descending=True, stable=True)
+            packed = nn.utils.rnn.pack_padded_sequence(padded[order], lengths, batch_first=True)
             outputs, (hidden, _) = self.lstm(packed)
             steps, _ = nn.utils.rnn.pad_packed_sequence(outputs, batch_first=True)
             last = torch.cat([hidden[-2], hidden[-1]], dim=1)
-            return self.head(last + steps.mean(1))
+            return self.head(last + steps.mean(1))[torch.argsort(order)]
 
     return Classifier()
 

@@ -194,7 +194,7 @@ def collate_tensor_fn(batch: Sequence[Tensor], *, collate_fn_map: CollateTable |
 
 
 def _room_in_batch(samples: Sequence[Tensor]) -> Tensor | None:
-    """In a worker process, where the batch will be sent from; stacking into it records no graph and converts nothing."""
+    """In a worker process, where the batch is sent from; stacking into it records no graph and converts nothing."""
     first = samples[0]
     if not is_worker() or any(tensor.requires_grad or tensor.dtype != first.dtype for tensor in samples):
         return None
@@ -202,7 +202,7 @@ def _room_in_batch(samples: Sequence[Tensor]) -> Tensor | None:
 
 
 def _explain(samples: Sequence[Any]) -> None:
-    """Raise what is wrong with tensors that could not be stacked, naming the samples, where it is a shape or type."""
+    """Raise what is wrong with tensors that could not be stacked, naming the samples, if it is a shape or type."""
     shape = samples[0].shape
     for position, tensor in enumerate(samples):
         if not isinstance(tensor, Tensor):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,8 @@ from pellucid.utils.data._utils.collate import _rebuild_mapping, _rebuild_sequen
 
 def is_accelerator_available() -> bool:
     """Whether there is a device to pin memory for."""
-    return bool(pellucid.cuda.is_available())
+    # A package without its cuda part has no accelerator either.
+    return importlib.util.find_spec("pellucid.cuda") is not None and bool(pellucid.cuda.is_available())
 
 
 def pin_memory(data: Any, device: str | None = None) -> Any:

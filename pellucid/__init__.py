@@ -54,6 +54,7 @@ from pellucid.engine.core.modes import (
     set_grad_enabled,
 )
 from pellucid.engine.core.promotion import can_cast, promote_types
+from pellucid.engine.core.typeinfo import finfo, iinfo
 from pellucid.engine.tensor import Tensor
 from pellucid.engine.tensor.arguments import is_tensor
 from pellucid.engine.tensor.arithmetic import (
@@ -156,6 +157,21 @@ from pellucid.engine.tensor.exponential import (
     tanh,
     trunc,
     xlogy,
+)
+from pellucid.engine.tensor.facts import (
+    get_device,
+    is_complex,
+    is_conj,
+    is_floating_point,
+    is_neg,
+    is_nonzero,
+    is_same_size,
+    is_signed,
+    numel,
+    resolve_conj,
+    resolve_neg,
+    result_type,
+    typename,
 )
 from pellucid.engine.tensor.indexing import index_put, nonzero
 from pellucid.engine.tensor.joining import (

@@ -38,12 +38,19 @@ def upsample(x: np.ndarray, *, size: Ints, scales: Scales, mode: str, align_corn
     """The last axes resampled to `size`; modes are nearest, nearest-exact, linear, cubic, and linear-aa, cubic-aa, lanczos-aa."""
     first = x.ndim - len(size)
     for axis in range(x.ndim - 1, first - 1, -1):
-        how = (x.shape[axis], size[axis - first], scales[axis - first], mode, align_corners)
+        how = (x.shape[axis], size[axis - first], _factor(x.shape[axis], size, scales, axis - first, mode), mode, align_corners)
         if x.dtype == np.uint8 and "nearest" not in mode:
             x = _resampled_bytes(x, axis, taps(*how, np.dtype(np.float64)))
         else:
             x = _resampled(x, axis, taps(*how, _working(x.dtype)))
     return x
+
+
+def _factor(n: int, size: Ints, scales: Scales, axis: int, mode: str) -> float | None:
+    """The factor for positions: PyTorch takes it from the sizes where an image keeps or doubles a size and mode is nearest,
+    and where a filter keeps a size."""
+    exact = n == size[axis] or (mode == "nearest" and 2 * n == size[axis])
+    return None if exact and ((mode == "nearest" and len(size) == 2) or mode.endswith("-aa")) else scales[axis]
 
 
 def _working(kind: np.dtype) -> np.dtype:
@@ -66,16 +73,26 @@ def _resampled(x: np.ndarray, axis: int, found: Taps) -> np.ndarray:
 
 def _resampled_bytes(x: np.ndarray, axis: int, found: Taps) -> np.ndarray:
     """Like `_resampled` in integers: weights as 16-bit fixed-point numbers, the sum rounded to a byte."""
-    weights = [np.ones(len(place)) if weight is None else weight for place, weight in found]
+    weights = _merged(found)
     largest = max(float(weight.max()) for weight in weights)
     bits = 0
     while bits < 22 and int(0.5 + largest * (1 << (bits + 1))) < 1 << 15:
         bits += 1
     total = np.full((*x.shape[:axis], len(found[0][0]), *x.shape[axis + 1 :]), 1 << (bits - 1), np.int32)
-    for (place, _), weight in zip(found, weights, strict=True):
+    for shift, weight in enumerate(weights):
+        place = np.minimum(found[0][0] + shift, x.shape[axis] - 1)
         fixed = np.trunc(weight * (1 << bits) + np.where(weight < 0, -0.5, 0.5)).astype(np.int32)
         total += np.take(x, place, axis).astype(np.int32) * _along(fixed, x.ndim, axis)
     return (total >> bits).clip(0, 255).astype(np.uint8)
+
+
+def _merged(found: Taps) -> list[np.ndarray]:
+    """Weights of the places from a tap's first one on: taps that meet at the edge are one before they are rounded."""
+    first = found[0][0]
+    merged = np.zeros((len(found), len(first)))
+    for place, weight in found:
+        np.add.at(merged, (place - first, np.arange(len(first))), 1.0 if weight is None else weight)
+    return list(merged)
 
 
 def taps(n: int, m: int, scale: float | None, mode: str, align_corners: bool, kind: np.dtype) -> Taps:
@@ -89,7 +106,7 @@ def taps(n: int, m: int, scale: float | None, mode: str, align_corners: bool, ki
         step = real(1.0 / scale) if scale is not None and scale > 0 else real(n) / real(m)
     places = np.arange(m).astype(kind)
     if mode.endswith("-aa"):
-        return _filtered_taps(n, places, step, mode, align_corners, kind)
+        return [(np.arange(n), None)] if n == m else _filtered_taps(n, places, step, mode, kind)
     if mode == "linear":
         return _linear_taps(n, m, places, step, align_corners)
     position = places * step if align_corners else step * (places + real(0.5)) - real(0.5)
@@ -128,10 +145,10 @@ def _cubic_taps(n: int, start: np.ndarray, t: np.ndarray) -> Taps:
     return [((start + shift - 1).clip(0, n - 1), weight) for shift, weight in enumerate(cubic_weights(t))]
 
 
-def _filtered_taps(n: int, places: np.ndarray, step: Any, mode: str, align_corners: bool, kind: np.dtype) -> Taps:
+def _filtered_taps(n: int, places: np.ndarray, step: Any, mode: str, kind: np.dtype) -> Taps:
     """Taps of a filter that is widened when the axis shrinks, so that it reads every old place (as in Pillow)."""
     real = kind.type
-    shift = real(0 if align_corners else 0.5)
+    shift = real(0.5)
     reach = {"linear-aa": 1.0, "cubic-aa": 2.0, "lanczos-aa": 3.0}[mode]
     support = real(reach) * step if step >= 1 else real(reach)
     narrow = real(1) / step if step >= 1 else real(1)
@@ -190,7 +207,8 @@ def upsample_adjoint(x: np.ndarray, *, size: Ints, scales: Scales, mode: str, al
     """Every element of a resampled plane given back, by their weights, to the places of a plane of `size` that it came from."""
     first = x.ndim - len(size)
     for axis in range(first, x.ndim):
-        found = taps(size[axis - first], x.shape[axis], scales[axis - first], mode, align_corners, _working(x.dtype))
+        factor = _factor(size[axis - first], tuple(x.shape[first:]), scales, axis - first, mode)
+        found = taps(size[axis - first], x.shape[axis], factor, mode, align_corners, _working(x.dtype))
         x = _given_back(x, axis, size[axis - first], found)
     return x
 

@@ -219,10 +219,6 @@ class ConversionMethods:
         """An error that says what to do: there is no CUDA backend."""
         return to(self, "cuda" if device is None else device)
 
-    def get_device(self: Any) -> int:
-        """The index of its device; -1 for main memory."""
-        return -1
-
     is_cuda = is_sparse = is_quantized = is_mkldnn = is_xpu = is_mps = is_nested = is_sparse_csr = False
 
     def float(self: Any, memory_format: memory_format = preserve_format) -> Any:
@@ -272,16 +268,3 @@ class ConversionMethods:
     def cdouble(self: Any, memory_format: memory_format = preserve_format) -> Any:
         """Converted to complex128."""
         return to(self, dtypes.complex128, memory_format=memory_format)
-
-    def is_floating_point(self: Any) -> Any:
-        """Whether its dtype is a floating-point one."""
-        return self._meta.dtype.is_floating_point
-
-    def is_complex(self: Any) -> Any:
-        """Whether its dtype is complex."""
-        return self._meta.dtype.is_complex
-
-    def is_signed(self: Any) -> Any:
-        """Whether its dtype has negative values."""
-        return self._meta.dtype.is_signed
-

@@ -22,6 +22,7 @@ from pellucid.engine.tensor.comparison import ComparisonMethods
 from pellucid.engine.tensor.conversion import ConversionMethods
 from pellucid.engine.tensor.copying import deep_copy
 from pellucid.engine.tensor.exponential import ExponentialMethods
+from pellucid.engine.tensor.facts import FactMethods
 from pellucid.engine.tensor.indexing import IndexingMethods
 from pellucid.engine.tensor.joining import JoiningMethods
 from pellucid.engine.tensor.linalg import MatrixProductMethods
@@ -43,6 +44,7 @@ class Tensor(
     ConversionMethods,
     CreationMethods,
     ExponentialMethods,
+    FactMethods,
     IndexingMethods,
     JoiningMethods,
     MatrixProductMethods,
@@ -102,12 +104,6 @@ class Tensor(
         return self._meta.ndim
 
     ndimension = dim
-
-    def numel(self) -> int:
-        """Its number of elements."""
-        return self._meta.numel
-
-    nelement = numel
 
     @property
     def itemsize(self) -> int:

@@ -81,7 +81,7 @@ class Checks:
         for where, sample in self.samples("float32", 3) if "float32" in self.case.dtypes else []:
             if any(spec.differentiable for spec in specs_of(sample)):
                 self.one_gradient(sample, where + " strided gradient", second=False, layout="strided")
-                if self.case.nonfinite:
+                if self.case.nonfinite and self.case.edges:
                     self.one_gradient(
                         sample, where + " gradient at NaN, infinities and zeros", second=False, plant=True
                     )
@@ -111,8 +111,12 @@ class Checks:
             self.derive([t for t in outcome.result if t.requires_grad], wanted[i][1], framework, False)
             for i, (outcome, framework) in enumerate(zip(first, (self.reference, self.tested), strict=True))
         ]
-        if again[0].error is None:
+        if again[0].error is None and not (again[1].error is None and self.leaks_nan(again[0].result)):
             self.compare.outcomes(again[0], again[1], where + " of gradient", 100 * self.case.tolerance)
+
+    def leaks_nan(self, gradients: list[Any]) -> bool:
+        """Whether PyTorch's second gradient of finite numbers has a NaN: a factor 0 * infinity in its formula."""
+        return any(bool(self.reference.isnan(gradient).any()) for gradient in gradients)
 
     def sides(self, expected: Any, actual: Any) -> list[tuple[Any, ModuleType]]:
         return [(expected, self.reference), (actual, self.tested)]

@@ -12,7 +12,17 @@ import numpy as np
 
 from .table import Name, Sample, Spec
 
-GAPS = ("not implemented", "not supported", "unsupported", "not yet implemented", "Could not run", "INTERNAL ASSERT")
+GAPS = (
+    "does not support automatic differentiation",
+    "is not differentiable with respect to",
+    "Expected isFloatingType(grad",
+    "not implemented",
+    "not supported",
+    "unsupported",
+    "not yet implemented",
+    "Could not run",
+    "INTERNAL ASSERT",
+)
 
 
 @dataclass

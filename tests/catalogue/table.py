@@ -129,7 +129,8 @@ class Case:
 
     `through` maps the result, given the framework, to what is unique (a singular vector's sign is not). `random` seeds
     before each call. `nonfinite` also runs with NaN and infinities planted. `meta` also runs without data. Where the
-    values are arbitrary (`empty`), `values=False` compares shapes, strides and dtypes only.
+    values are arbitrary (`empty`), `values=False` compares shapes, strides and dtypes only. `edges=False` leaves out
+    the gradient at NaN and infinities, where PyTorch's is an accident of its formula.
     """
 
     name: str
@@ -144,6 +145,7 @@ class Case:
     meta: bool = True
     values: bool = True
     forms: bool = True
+    edges: bool = True
     note: str = ""
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 
 from pellucid.engine.core.op import pointwise
 from pellucid.engine.ops.arithmetic import add, div, mul, neg, sub
-from pellucid.engine.ops.comparison import ge, gt, le, logical_and, lt, where
+from pellucid.engine.ops.comparison import ge, gt, le, logical_and, logical_or, lt, where
 from pellucid.engine.ops.error_function import erf, erf_array
 from pellucid.engine.ops.exponential import exp, sigmoid, square, tanh
 
@@ -75,8 +75,8 @@ def elu(x: Any, *, alpha: float, scale: float, input_scale: float) -> Any:
 
 @elu.vjp("x")
 def elu_dx(dy: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    below = mul(exp(mul(where(gt(x, 0), 0, x), input_scale)), alpha * scale * input_scale)
-    return where(gt(x, 0), mul(dy, scale), mul(dy, below))
+    below = mul(exp(mul(where(lt(x, 0), x, 0), input_scale)), alpha * scale * input_scale)
+    return where(le(x, 0), mul(dy, below), mul(dy, scale))
 
 
 @pointwise(accepts="floating", grad_name="SoftplusBackward0")
@@ -123,7 +123,7 @@ def hardtanh(x: Any, *, low: float, high: float) -> Any:
 
 @hardtanh.vjp("x")
 def hardtanh_dx(dy: Any, x: Any, low: float, high: float) -> Any:
-    return where(logical_and(gt(x, low), lt(x, high)), dy, 0)
+    return where(logical_or(le(x, low), ge(x, high)), 0, dy)
 
 
 @pointwise(accepts="floating", grad_name="HardswishBackward0")
@@ -135,7 +135,7 @@ def hardswish(x: Any) -> Any:
 @hardswish.vjp("x")
 def hardswish_dx(dy: Any, x: Any) -> Any:
     middle = mul(dy, add(div(x, 3), 0.5))
-    return where(le(x, -3), 0, where(ge(x, 3), dy, middle))
+    return where(le(x, -3), 0, where(lt(x, 3), middle, dy))
 
 
 @pointwise(accepts="floating", grad_name="HardsigmoidBackward0")

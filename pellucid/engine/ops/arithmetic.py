@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pellucid.engine.core.op import pointwise
+from pellucid.engine.core.plan import number_as
 
 
 @pointwise(accepts="number", grad_name="ConjBackward0")
@@ -30,7 +31,7 @@ def conjugate(x: Any) -> Any:
 @pointwise
 def add(a: Any, b: Any, *, alpha: Any = 1) -> Any:
     """`a + alpha * b`; of bools, logical or."""
-    return a + b if alpha == 1 else a + alpha * b
+    return a + b if alpha == 1 else a + number_as(alpha, b.dtype) * b
 
 
 @add.vjp("a")
@@ -46,7 +47,7 @@ def add_db(dy: Any, alpha: Any) -> Any:
 @pointwise(accepts="number")
 def sub(a: Any, b: Any, *, alpha: Any = 1) -> Any:
     """`a - alpha * b`."""
-    return a - b if alpha == 1 else a - alpha * b
+    return a - b if alpha == 1 else a - number_as(alpha, b.dtype) * b
 
 
 @sub.vjp("a")
@@ -102,8 +103,8 @@ def div_da(dy: Any, b: Any) -> Any:
 
 
 @div.vjp("b")
-def div_db(dy: Any, b: Any, y: Any) -> Any:
-    return absorb(dy, conjugate(neg(div(y, b))))
+def div_db(dy: Any, a: Any, b: Any) -> Any:
+    return absorb(dy, conjugate(neg(div(div(a, b), b))))
 
 
 def reciprocal_of(x: Any) -> Any:
@@ -140,10 +141,14 @@ def absorb_dslope(dy: Any, cotangent: Any) -> Any:
     return mul(dy, conjugate(cotangent))
 
 
+def _meets_zero(a: Any, b: Any) -> bool:
+    return bool(np.any(b == 0)) and np.broadcast(a, b).size > 0
+
+
 @pointwise(accepts="real number", grad_name="DivBackward1")
 def floor_divide(a: Any, b: Any) -> Any:
     """Quotient rounded down; of integers by 0, an error."""
-    if a.dtype.kind in "biu" and np.any(b == 0):
+    if a.dtype.kind in "biu" and _meets_zero(a, b):
         raise RuntimeError("ZeroDivisionError")
     return np.floor_divide(a, b)
 
@@ -153,7 +158,7 @@ def trunc_divide(a: Any, b: Any) -> Any:
     """Quotient rounded towards 0; of integers by 0, an error."""
     if a.dtype.kind not in "biu":
         return np.trunc(a / b)
-    if np.any(b == 0):
+    if _meets_zero(a, b):
         raise RuntimeError("ZeroDivisionError")
     if a.dtype.kind != "i":
         return a // b
@@ -174,7 +179,7 @@ def floor_divide_dab(dy: Any) -> Any:
 @pointwise
 def remainder(a: Any, b: Any) -> Any:
     """What floor division leaves: it has the sign of the divisor."""
-    if a.dtype.kind in "biu" and np.any(b == 0):
+    if a.dtype.kind in "biu" and _meets_zero(a, b):
         raise RuntimeError("ZeroDivisionError")
     return np.remainder(a, b)
 
@@ -182,7 +187,7 @@ def remainder(a: Any, b: Any) -> Any:
 @pointwise
 def fmod(a: Any, b: Any) -> Any:
     """What division rounded towards 0 leaves: it has the sign of the dividend."""
-    if a.dtype.kind in "biu" and np.any(b == 0):
+    if a.dtype.kind in "biu" and _meets_zero(a, b):
         raise RuntimeError("ZeroDivisionError")
     return np.fmod(a, b)
 

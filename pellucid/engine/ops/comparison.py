@@ -134,28 +134,28 @@ def minimum(a: Any, b: Any) -> Any:
     return np.minimum(a, b)
 
 
-def _share(dy: Any, wins: Any, ties: Any) -> Any:
-    return where(ties, mul(dy, 0.5), where(wins, dy, 0))
+def _share(dy: Any, loses: Any, ties: Any) -> Any:
+    return where(loses, 0, where(ties, mul(dy, 0.5), dy))  # where a NaN compares as nothing, both get all
 
 
 @maximum.vjp("a")
 def maximum_da(dy: Any, a: Any, b: Any) -> Any:
-    return _share(dy, logical_not(lt(a, b)), eq(a, b))
+    return _share(dy, lt(a, b), eq(a, b))
 
 
 @maximum.vjp("b")
 def maximum_db(dy: Any, a: Any, b: Any) -> Any:
-    return _share(dy, lt(a, b), eq(a, b))
+    return _share(dy, gt(a, b), eq(a, b))
 
 
 @minimum.vjp("a")
 def minimum_da(dy: Any, a: Any, b: Any) -> Any:
-    return _share(dy, logical_not(gt(a, b)), eq(a, b))
+    return _share(dy, gt(a, b), eq(a, b))
 
 
 @minimum.vjp("b")
 def minimum_db(dy: Any, a: Any, b: Any) -> Any:
-    return _share(dy, gt(a, b), eq(a, b))
+    return _share(dy, lt(a, b), eq(a, b))
 
 
 @pointwise(accepts="real")
@@ -183,7 +183,7 @@ def fmin_dab(dy: Any, a: Any, b: Any) -> Any:
 
 
 @pointwise(accepts="real number", grad_name=lambda settings: settings["node"])
-def clamp(x: Any, low: Any, high: Any, *, node: str) -> Any:
+def clamp(x: Any, low: Any, high: Any, *, node: str = "ClampBackward1") -> Any:
     """`x` kept between the bounds, either of which may be None; where low > high, high. A NaN stays (or comes from a bound).
 
     `node` is the name of the gradient's node, which depends on the public function.

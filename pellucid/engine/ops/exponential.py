@@ -258,11 +258,11 @@ def absolute_dx(dy: Any, x: Any) -> Any:
 
 @pointwise
 def sgn(x: Any) -> Any:
-    """The sign; of a complex number, the number of modulus 1 in its direction (0 for 0)."""
+    """The sign (0 for a NaN); of a complex number, the number of modulus 1 in its direction (0 for 0)."""
     if x.dtype.kind == "c":
         size = np.abs(x)
         return np.where(size == 0, 0, x / np.where(size == 0, 1, size))
-    return np.sign(x) if x.dtype.kind != "b" else x.copy()
+    return np.where(np.isnan(x), 0, np.sign(x)) if x.dtype.kind == "f" else np.sign(x) if x.dtype.kind != "b" else x.copy()
 
 
 @sgn.vjp("x")
@@ -365,4 +365,4 @@ def relu(x: Any) -> Any:
 
 @relu.vjp("x")
 def relu_dx(dy: Any, y: Any) -> Any:
-    return where(gt(y, 0), dy, 0)
+    return where(le(y, 0), 0, dy)  # through a NaN, which compares as nothing, all of it

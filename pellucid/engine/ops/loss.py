@@ -12,7 +12,7 @@ from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.op import op, pointwise
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops.arithmetic import div, mul, neg, sub
-from pellucid.engine.ops.comparison import clamp, le, lt, where
+from pellucid.engine.ops.comparison import clamp, ge, le, lt, where
 from pellucid.engine.ops.exponential import absolute, log, log1p, sign
 
 
@@ -116,7 +116,7 @@ def smooth_l1(x: Any, target: Any, *, beta: float) -> Any:
 
 def _smooth_slope(x: Any, target: Any, beta: float) -> Any:
     difference = sub(x, target)
-    return where(lt(absolute(difference), beta), div(difference, beta), sign(difference))
+    return where(ge(absolute(difference), beta), sign(difference), div(difference, beta))
 
 
 @smooth_l1.vjp("x", "target")

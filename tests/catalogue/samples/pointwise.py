@@ -14,7 +14,8 @@ def unit(make: Make) -> list[Sample]:
 
 
 def positive(make: Make) -> list[Sample]:
-    return [call(make.positive(3, 4)), call(make.positive()), call(make(0)), call(make.values([0, 1, -1, 0.5, 4]))]
+    poles = [1, 0.5, 4, 2, 3] if make.dtype.startswith("complex") else [0, 1, -1, 0.5, 4]
+    return [call(make.positive(3, 4)), call(make.positive()), call(make(0)), call(make.values(poles))]
 
 
 def binary(make: Make) -> list[Sample]:

@@ -14,7 +14,7 @@ import pellucid
 from pellucid import Tensor
 
 if TYPE_CHECKING:
-    from pellucid import Generator
+    from pellucid.random import Generator
 
 __all__ = [
     "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",

@@ -70,7 +70,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             memo[id(self)] = copied
         return memo[id(self)]
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
@@ -152,7 +152,7 @@ def is_lazy(param: Any) -> bool:
     return isinstance(param, UninitializedTensorMixin)
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
     """A parameter without a shape yet; the lazy layer that holds it gives it one at the first `forward`.
 
     >>> import pellucid as torch
@@ -202,7 +202,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         return tensor
 
 
-class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[misc]
     """A buffer without a shape yet; it becomes an ordinary tensor when the lazy layer sees its first input."""
 
     cls_to_become = Tensor

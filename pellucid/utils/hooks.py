@@ -62,7 +62,7 @@ def unserializable_hook(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def warn_if_has_hooks(tensor: Tensor) -> None:
     """Warn for each hook of `tensor` that saving would lose and that is not marked as unserializable."""
-    for hook in (tensor._backward_hooks or {}).values():
+    for hook in (getattr(tensor, "_backward_hooks", None) or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
             warnings.warn(
                 f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate "

@@ -64,6 +64,13 @@ def test_before_the_first_input_it_can_be_moved_saved_copied_and_loaded():
     assert other.in_features == 4 and type(other) is pellucid.nn.Linear
 
 
+def test_buffers_without_a_shape_are_cast_and_still_get_one():
+    layer = pellucid.nn.LazyBatchNorm1d().double().to("cpu")
+    assert layer.has_uninitialized_params() and layer.num_batches_tracked.dtype is pellucid.int64
+    assert layer(pellucid.ones(3, 2, dtype=pellucid.float64)).dtype is pellucid.float64
+    assert layer.running_var.shape == (2,) and layer.running_var.dtype is pellucid.float64
+
+
 def test_a_full_layer_cannot_take_a_lazy_state():
     for framework in (torch, pellucid):
         with pytest.raises(RuntimeError, match="Can't access the shape of an uninitialized parameter"):

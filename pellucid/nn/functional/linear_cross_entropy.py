@@ -154,17 +154,18 @@ class _ChunkedLosses(Function):
     @staticmethod
     def backward(ctx: Any, dy: Tensor) -> tuple[Any, ...]:
         input, linear_weight, linear_bias, target, weight = ctx.saved_tensors
-        shared = [None if each is None else each.detach() for each in (linear_weight, linear_bias)]
+        shared: list[Any] = [None if each is None else each.detach() for each in (linear_weight, linear_bias)]
         wanted = ctx.needs_input_grad[:3]
         for each, is_wanted in zip(shared, wanted[1:], strict=True):
             if each is not None:
                 each.requires_grad_(is_wanted)
-        input_parts, sums = [], [None, None]
+        input_parts: list[Tensor] = []
+        sums: list[Any] = [None, None]
         for x, y, part in zip(input.split(ctx.rows), target.split(ctx.rows), dy.split(ctx.rows), strict=True):
             x = x.detach().requires_grad_(wanted[0])
             leaves = [each for each in (x, *shared) if each is not None and each.requires_grad]
             with pellucid.enable_grad():
-                losses = _losses(x, *shared, y, weight, ctx.ignore_index, ctx.dtype)
+                losses = _losses(x, shared[0], shared[1], y, weight, ctx.ignore_index, ctx.dtype)
             grads = list(pellucid.autograd.grad(losses, leaves, part))
             if wanted[0]:
                 input_parts.append(grads.pop(0))

@@ -230,6 +230,8 @@ class Conv3d(_ConvNd):
 class _ConvTransposeNd(_ConvNd):
     """What transposed convolutions share: the choice among the output sizes that a stride leaves open."""
 
+    padding: tuple[int, ...]
+
     def __init__(
         self,
         in_channels: int,

@@ -10,13 +10,14 @@ from typing import Any, Self
 
 import pellucid
 from pellucid import Tensor
+from pellucid.nn.parameter import is_lazy
 
 
 class Conversion:
     """The part of `Module` that changes where its tensors are and what type they have."""
 
     _parameters: dict[str, Any]
-    _buffers: dict[str, Tensor | None]
+    _buffers: dict[str, Any]
     children: Callable[[], Any]
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
@@ -35,7 +36,9 @@ class Conversion:
                 if gradient is not None:
                     gradient.data = fn(gradient)
         for name, buffer in self._buffers.items():
-            if buffer is not None:
+            if is_lazy(buffer):
+                buffer.data = fn(buffer)  # it has to stay the object that waits for its shape
+            elif buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
 

@@ -381,7 +381,7 @@ def _check_amount(amount: Any) -> None:
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     is_number = isinstance(amount, numbers.Integral)
-    if amount < 0 or (not is_number and amount > 1):
+    if float(amount) < 0 or (not is_number and float(amount) > 1):
         raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
 
 

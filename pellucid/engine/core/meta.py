@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pellucid.engine.core.device import CPU, META, device
-from pellucid.engine.core.dtypes import dtype
+from pellucid.engine.core.device import CPU, META
+from pellucid.engine.core.device import device as device_type
+from pellucid.engine.core.dtypes import dtype as dtype_type
 
 
 class Size(tuple[int, ...]):
@@ -80,17 +81,24 @@ class Meta:
 
     shape: Size
     strides: tuple[int, ...]
-    dtype: dtype
-    device: device
+    dtype: dtype_type
+    device: device_type
+    ndim: int
+    numel: int
+    byte_strides: tuple[int, ...]
+    is_contiguous: bool
+    is_dense: bool  # the elements fill a block of memory in some order of the axes
 
     @staticmethod
-    def of(shape: Sequence[int], kind: dtype, where: device = CPU, strides: tuple[int, ...] | None = None) -> Meta:
+    def of(
+        shape: Sequence[int], kind: dtype_type, where: device_type = CPU, strides: tuple[int, ...] | None = None
+    ) -> Meta:
         """The meta with these facts; contiguous unless `strides` are given."""
         key = (tuple(shape), strides, kind, where)
         found = _INTERNED.get(key)
         return found if found is not None else _make(key)
 
-    def like(self, shape: Sequence[int] | None = None, dtype: dtype | None = None) -> Meta:
+    def like(self, shape: Sequence[int] | None = None, dtype: dtype_type | None = None) -> Meta:
         """A contiguous meta on the same device with some facts replaced."""
         return Meta.of(self.shape if shape is None else shape, dtype or self.dtype, self.device)
 

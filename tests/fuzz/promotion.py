@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .builder import COMPLEX, FLOATS, INTEGERS, Builder
+from .builder import COMPLEX, FLOATS, INTEGERS, Builder, dtype_of
 from .program import DType, Ref, Step
 
 ARITHMETIC = ("+", "-", "*", "/", "//", "%", "**")
@@ -156,7 +156,7 @@ class Promotion(Builder):
         elif name == "where":
             args = (self.data(self.operand_shape(), "bool"), first, self.operand(results))
         elif name == "cat":
-            args = ([first, self.operand(results)],)
+            args = ([first, self.data(tuple(self.tensor(first.index).shape), self.random.choice(DTYPES))],)
         elif name == "clamp":
             args = (first, self.random.choice((-1, 0.5, None)), 2)
         shape = self.shape if self.chance(0.7) else self.random.choice(([0], [7], []))
@@ -183,7 +183,8 @@ class Promotion(Builder):
                 name, first, self.operand(results), self.operand(results), value=self.random.choice((1, 2, 0.5))
             )
         if name == "lerp" and not self.tensor(first.index).is_complex():
-            return self.emit(name, first, self.operand(results), self.random.choice((0.25, self.operand(results))))
+            weight = self.data(self.operand_shape(), dtype_of(self.tensor(first.index)))
+            return self.emit(name, first, self.operand(results), self.random.choice((0.25, weight)))
         return self.emit(name, first, self.operand(results)) if name in ("isclose", "dot") else []
 
     def axis(self, operand: Ref, mistaken: bool) -> int:

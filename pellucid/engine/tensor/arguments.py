@@ -10,6 +10,7 @@ import numpy as np
 
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.dispatch import InPlace, run_out
+from pellucid.engine.core.dtypes import dtype
 from pellucid.engine.core.errors import check, wrap_dim, wrap_dims
 from pellucid.engine.core.graph import check_in_place, requires_grad
 from pellucid.engine.core.meta import Size
@@ -96,6 +97,24 @@ def as_dims(dim: Any, ndim: int, function: str) -> tuple[int, ...]:
 def as_dim(dim: Any, ndim: int, function: str, position: int = 2) -> int:
     """One axis, counted from the front."""
     return wrap_dim(as_int(dim, function, "dim", position), ndim)
+
+
+def fitting(value: Any, kind: dtype) -> Any:
+    """A number that is to become `kind`; RuntimeError where `kind` cannot hold it (unsigned types also take -max to -1)."""
+    number = value
+    if isinstance(number, complex | np.complexfloating):
+        if kind.is_complex or kind.category == 0:
+            return value
+        check(number.imag == 0, f"value cannot be converted to type {kind} without overflow: it is complex")
+        number = number.real
+    if kind.category == 1:
+        high = int(np.iinfo(kind.numpy).max)
+        low = min(int(np.iinfo(kind.numpy).min), -high)
+        check(low <= number <= high, f"value cannot be converted to type {kind} without overflow: {value}")
+    elif kind.itemsize >= 4 and kind.category == 2:
+        largest = float(np.finfo(kind.numpy).max)
+        check(not largest < abs(number) < float("inf"), f"value cannot be converted to type {kind} without overflow: {value}")
+    return value
 
 
 def in_place(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,9 +7,9 @@ from typing import Any
 from pellucid.engine.core import dtypes
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check
-from pellucid.engine.core.promotion import title
+from pellucid.engine.core.promotion import common_type, title
 from pellucid.engine.ops import comparison as ops
-from pellucid.engine.tensor.arguments import binary, binary_of_tensors, in_place, is_number, need_operand, need_tensor, unary
+from pellucid.engine.tensor.arguments import binary, binary_of_tensors, fitting, in_place, is_number, need_operand, need_tensor, unary
 
 eq = binary(ops.eq, "eq", "Whether the elements are equal.", "torch.eq(torch.tensor([1, 2]), 2)\n    tensor([False,  True])")
 ne = binary(ops.ne, "ne", "Whether the elements differ.", "torch.ne(torch.tensor([1, 2]), 2)\n    tensor([ True, False])")
@@ -98,6 +98,9 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     )
     if condition._meta.dtype is dtypes.uint8:
         condition = condition.bool()
+    if out is not None:
+        wanted = common_type([input._meta, other._meta])
+        check(out._meta.dtype is wanted, f"Expected out type to be {title(wanted)} but got {title(out._meta.dtype)}")
     return ops.where(condition, input, other, out=out)
 
 
@@ -119,6 +122,8 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     if 0 < sum(tensors) < len(tensors):
         raise TypeError("clamp() received an invalid combination of arguments: min and max must both be tensors or both be numbers")
     check(not input._meta.dtype.is_complex, "clamp is not supported for complex types")
+    for each in (min, max):
+        _fitting_bound(input, each)
     return ops.clamp(input, min, max, node=f"ClampBackward{int(not any(tensors))}", out=out)
 
 
@@ -142,11 +147,17 @@ def clamp_max(input: Any, max: Any, *, out: Any = None) -> Any:
     return _clamp_one_side(input, None, max, "ClampMax", out)
 
 
+def _fitting_bound(input: Any, bound: Any) -> None:
+    if isinstance(bound, int | float) and dtypes.of_scalar_type(type(bound)).category <= input._meta.dtype.category:
+        fitting(bound, input._meta.dtype)
+
+
 def _clamp_one_side(input: Any, low: Any, high: Any, name: str, out: Any) -> Any:
     need_tensor(input, name.lower().replace("clamp", "clamp_"))
     bound = high if low is None else low
     need_operand(bound, name.lower().replace("clamp", "clamp_"), "min" if high is None else "max")
     check(not input._meta.dtype.is_complex, "clamp is not supported for complex types")
+    _fitting_bound(input, bound)
     return ops.clamp(input, low, high, node=f"{name}Backward{int(isinstance(bound, TensorData))}", out=out)
 
 

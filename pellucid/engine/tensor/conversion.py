@@ -16,7 +16,7 @@ from pellucid.engine.core.errors import wrap_dim
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import memory as ops
-from pellucid.engine.tensor.arguments import need_operand, need_tensor
+from pellucid.engine.tensor.arguments import fitting, need_operand, need_tensor
 from pellucid.engine.tensor.dlpack import capsule_of, device_of
 from pellucid.engine.tensor.layout import (
     contiguous_format,
@@ -63,7 +63,9 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
 def fill_(self: Any, value: Any) -> Any:
     """Write one number (or the value of a zero-dim tensor) into every element."""
     need_operand(value, "fill_", "value", 1)
-    return (ops.fill_from if isinstance(value, TensorData) else ops.fill)(self, value, out=InPlace(self))
+    if isinstance(value, TensorData):
+        return ops.fill_from(self, value, out=InPlace(self))
+    return ops.fill(self, fitting(value, self._meta.dtype), out=InPlace(self))
 
 
 def fill(input: Any, value: Any) -> Any:

@@ -15,7 +15,7 @@ from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.op import Op, by_name
 from pellucid.engine.ops import memory as ops
-from pellucid.engine.tensor.arguments import as_size
+from pellucid.engine.tensor.arguments import as_size, fitting
 from pellucid.engine.tensor.layout import layout as layout_type
 from pellucid.engine.tensor.layout import memory_format as format_type
 from pellucid.engine.tensor.layout import strided, strides_for
@@ -285,7 +285,9 @@ def full(
         kind = dtype or fill_value.dtype
         return empty(as_size((size,), "full"), dtype=kind, device=device).fill_(fill_value).requires_grad_(requires_grad)
     kind = dtype or (out._meta.dtype if out is not None else dtypes.of_scalar_type(type(fill_value)))
-    return _of_value(as_size((size,), "full"), fill_value, out, kind, device, requires_grad, layout)
+    if not isinstance(fill_value, bool | int | float | complex | np.generic):
+        raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not {type(fill_value).__name__}")
+    return _of_value(as_size((size,), "full"), fitting(fill_value, kind), out, kind, device, requires_grad, layout)
 
 
 def empty(

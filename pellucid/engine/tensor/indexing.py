@@ -16,6 +16,7 @@ from pellucid.engine.core.modes import state
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import indexing as ops
 from pellucid.engine.ops import memory, shape
+from pellucid.engine.tensor.arguments import fitting
 from pellucid.engine.tensor.creation import tensor as make_tensor
 
 _INDEX_KINDS = (dtypes.int64, dtypes.int32, dtypes.uint8, dtypes.bool_)
@@ -256,9 +257,7 @@ def _as_value(self: Any, value: Any) -> Any:
             f"can't assign a {type(value).__module__ + '.' if type(value).__module__ == 'numpy' else ''}{type(value).__name__}"
             f" to a torch.{title(self._meta.dtype)}Tensor (make it a tensor first, with torch.as_tensor)"
         )
-    if isinstance(value, complex) and not self._meta.dtype.is_complex and self._meta.dtype is not dtypes.bool_:
-        raise RuntimeError("value cannot be converted to type float without overflow: it is complex")
-    return memory.full(size=(), value=value, dtype=self._meta.dtype, device=self._meta.device if self.is_meta else CPU)
+    return memory.full(size=(), value=fitting(value, self._meta.dtype), dtype=self._meta.dtype, device=self._meta.device if self.is_meta else CPU)
 
 
 def _without_leading_ones(value: Any, ndim: int) -> Any:

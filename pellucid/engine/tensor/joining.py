@@ -34,7 +34,9 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     check(parts, "torch.cat(): expected a non-empty list of Tensors", ValueError)
     for position, each in enumerate(parts):
         check(each._meta.ndim, f"zero-dimensional tensor (at position {position}) cannot be concatenated; use stack for those")
-    ranked = next((each for each in parts if each._meta.shape != (0,)), parts[0])
+    ranked = next((each for each in parts if each._meta.shape != (0,)), None)
+    if ranked is None:  # vectors without elements go with any dimension
+        ranked, dim = parts[0], 0
     return ops.cat(*parts, dim=wrap_dim(dim, ranked._meta.ndim), out=out)
 
 

@@ -13,7 +13,7 @@ from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.ops import memory
 from pellucid.engine.ops import ranges as ops
-from pellucid.engine.tensor.arguments import as_int, as_size, is_number, need_tensor
+from pellucid.engine.tensor.arguments import as_int, as_size, fitting, is_number, need_tensor
 from pellucid.engine.tensor.creation import check_layout, empty, full, tensor
 from pellucid.engine.tensor.layout import layout as layout_type
 from pellucid.engine.tensor.layout import memory_format as format_type
@@ -210,7 +210,7 @@ def full_like(
     meta: Meta = need_tensor(input, "full_like")._meta
     where = meta.device if device is None else usable(device)
     strides = strides_for(meta, memory_format)
-    value = _number(fill_value, "full_like", "fill_value")
+    value = fitting(_number(fill_value, "full_like", "fill_value"), dtype or meta.dtype)
     if strides is None or strides == Meta.of(meta.shape, meta.dtype).strides:
         made = memory.full(size=tuple(meta.shape), value=value, dtype=dtype or meta.dtype, device=where)
     else:

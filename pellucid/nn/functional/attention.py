@@ -1,6 +1,6 @@
-"""Multi-head attention as a function: masks, projections, and the two ways of computing it.
+"""Attention as functions: scaled dot-product attention, and multi-head attention with its masks and projections.
 
-Scaled dot-product attention itself is an operator; the layer is in `pellucid/nn/modules/attention.py`.
+The layer is in `pellucid/nn/modules/attention.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 
-__all__ = ["multi_head_attention_forward"]
+__all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 
 def multi_head_attention_forward(
@@ -138,8 +138,8 @@ def _attend(
     if attn_mask is not None:
         shared = attn_mask.size(0) == 1
         attn_mask = attn_mask.unsqueeze(0) if shared else attn_mask.view(batch, num_heads, -1, k.size(1))
-    shaped = (each.view(batch, num_heads, each.size(1), each.size(2)) for each in (q, k, v))
-    attended = F.scaled_dot_product_attention(*shaped, attn_mask, dropout_p, is_causal)
+    queries, keys, values = (each.view(batch, num_heads, each.size(1), each.size(2)) for each in (q, k, v))
+    attended = F.scaled_dot_product_attention(queries, keys, values, attn_mask, dropout_p, is_causal)
     return attended.reshape(batch * num_heads, q.size(1), v.size(2))
 
 
@@ -395,9 +395,9 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """softmax(query @ key.T * scale + mask) @ value over (..., L, E), (..., S, E) and (..., S, Ev) (Vaswani et al., 2017).
+    """softmax(query @ key.T * scale + mask) @ value over (..., L, E), (..., S, E), (..., S, Ev). Vaswani et al., 2017.
 
-    A boolean mask is true where a position takes part, a floating one is added. A row in which none takes part gives zeros.
+    A boolean mask is true where a position takes part, a floating one is added. A row where none takes part gives 0.
 
     >>> import pellucid as torch
     >>> q = torch.ones(1, 1, 2, 4)
@@ -408,19 +408,23 @@ def scaled_dot_product_attention(
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if enable_gqa:
         repeats = query.size(-3) // key.size(-3)
-        key, value = key.repeat_interleave(repeats, -3), value.repeat_interleave(value.size(-3) and query.size(-3) // value.size(-3), -3)
+        value_repeats = query.size(-3) // value.size(-3) if value.size(-3) else 0
+        key, value = key.repeat_interleave(repeats, -3), value.repeat_interleave(value_repeats, -3)
     factor = query.size(-1) ** -0.5 if scale is None else scale
     if is_causal:
-        attn_mask = pellucid.ones(query.size(-2), key.size(-2), dtype=pellucid.bool).tril()
+        attn_mask = pellucid.ones(query.size(-2), key.size(-2), dtype=pellucid.bool, device=query.device).tril()
     scores = (query * factor) @ key.transpose(-2, -1)
     if attn_mask is not None:
         if attn_mask.dtype is pellucid.bool:
             scores = scores.masked_fill(~attn_mask, float("-inf"))
         else:
             scores = scores + attn_mask
-    weights = scores.softmax(-1)
-    if attn_mask is not None:
-        weights = weights.masked_fill((scores.detach() == float("-inf")).all(-1, keepdim=True), 0.0)
+    if attn_mask is None:
+        weights = scores.softmax(-1)
+    else:
+        # A softmax over nothing is 0; computed from -inf alone, it and every gradient behind it would be NaN.
+        blocked = (scores.detach() == -math.inf).all(-1, keepdim=True)
+        weights = scores.masked_fill(blocked, 0.0).softmax(-1).masked_fill(blocked, 0.0)
     if dropout_p > 0.0:
         weights = pellucid.nn.functional.dropout(weights, dropout_p, training=True)
     return weights @ value

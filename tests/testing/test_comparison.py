@@ -86,7 +86,7 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=[str(list(each.items())) for each in OPTIONS])
+@pytest.mark.parametrize("options", OPTIONS, ids=["-".join(each) or "defaults" for each in OPTIONS])
 @pytest.mark.parametrize("name", CASES)
 def test_verdict_and_message_are_torchs(name: str, options: dict[str, Any]) -> None:
     assert verdict(pellucid, CASES[name], **options) == verdict(torch, CASES[name], **options)

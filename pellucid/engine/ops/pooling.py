@@ -346,7 +346,7 @@ def avg_pool(
 def _quotient(total: np.ndarray, divisors: np.ndarray) -> np.ndarray:
     if total.dtype.kind == "f":
         return total / divisors.astype(total.dtype)
-    return np.sign(total) * (np.abs(total) // divisors)
+    return np.sign(total) * np.sign(divisors) * (np.abs(total) // np.abs(divisors))  # towards 0, as C divides
 
 
 def _divisors(

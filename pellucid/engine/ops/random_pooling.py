@@ -23,6 +23,7 @@ def fractional_max_pool(x: np.ndarray, samples: np.ndarray, *, kernel: Ints, siz
     """
     count = len(size)
     inside = x.shape[2:]
+    samples = samples[: len(x)]
     order = (1, 0) if count == 2 else tuple(range(count))
     flat = np.zeros((*x.shape[:2], *[1] * (2 * count)), np.int64)
     for axis in range(count):

@@ -302,7 +302,11 @@ def _output_size(function: str, value: Any, x: Tensor, count: int) -> Ints:
             len(given) in (1, count) if value is not None else True,
             f"{function}: output_size must be {count} (a single int, or one int or None per dimension), but got {value}",
         )
-        check(x.ndim >= len(given), f"Input dimension should be at least {len(given)} (got shape {list(x.shape)})", ValueError)
+        check(
+            x.ndim > len(given),
+            f"{function}: Input dimension should be at least {len(given) + 1} (got shape {list(x.shape)})",
+            ValueError,
+        )
         value = tuple([n if size is None else size for size, n in zip(given, known or x.shape[-count:], strict=True)])
     ints = as_ints(value, function, "output_size")
     check(
@@ -454,7 +458,8 @@ def _lp_pool(count: int, x: Tensor, norm_type: float, kernel_size: Any, stride: 
     places = 1
     for each in kernel:
         places *= each
-    return (means.sign() * means.abs().relu()).mul(places).pow(1.0 / norm_type)
+    direction = means.detach().sign()  # has no slope, and 0 times the infinite slope of a root at 0 would be NaN
+    return (direction * means.abs().relu()).mul(places).pow(1.0 / norm_type)
 
 
 def lp_pool1d(

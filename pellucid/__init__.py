@@ -126,9 +126,20 @@ from pellucid.engine.tensor.comparison import (
     signbit,
     where,
 )
+from pellucid.engine.tensor.contraction import (
+    cdist,
+    chain_matmul,
+    cross,
+    inner,
+    kron,
+    matrix_power,
+    tensordot,
+    trace,
+)
 from pellucid.engine.tensor.conversion import clone
 from pellucid.engine.tensor.creation import as_tensor, empty, from_numpy, full, ones, set_default_dtype, tensor, zeros
 from pellucid.engine.tensor.dlpack import from_dlpack
+from pellucid.engine.tensor.einsum import einsum
 from pellucid.engine.tensor.exponential import (
     abs,
     absolute,
@@ -358,6 +369,27 @@ from pellucid.engine.tensor.sorting import (
     topk,
     unique,
     unique_consecutive,
+)
+from pellucid.engine.tensor.trigonometry import (
+    acos,
+    acosh,
+    arccos,
+    arccosh,
+    arcsin,
+    arcsinh,
+    arctan,
+    arctan2,
+    arctanh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cos,
+    cosh,
+    sin,
+    sinh,
+    tan,
 )
 from pellucid.version import __version__
 

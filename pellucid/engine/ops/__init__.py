@@ -5,6 +5,7 @@ from pellucid.engine.ops import (
     arithmetic,
     bitwise,
     comparison,
+    contraction,
     convolution,
     embedding,
     error_function,
@@ -30,6 +31,7 @@ from pellucid.engine.ops import (
     shape,
     sorting,
     strided,
+    trigonometry,
 )
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "arithmetic",
     "bitwise",
     "comparison",
+    "contraction",
     "convolution",
     "embedding",
     "error_function",
@@ -62,4 +65,5 @@ __all__ = [
     "shape",
     "sorting",
     "strided",
+    "trigonometry",
 ]

@@ -188,10 +188,13 @@ def log1p_dx(dy: Any, x: Any) -> Any:
     return absorb(dy, conjugate(reciprocal(add(x, 1))))
 
 
-@pointwise(accepts="real floating")
+@pointwise(accepts="floating")
 def logaddexp(a: Any, b: Any) -> Any:
-    """log(exp(a) + exp(b)) without overflow."""
-    return np.logaddexp(a, b)
+    """log(exp(a) + exp(b)) without overflow; of complex numbers, the value next to the larger one."""
+    if a.dtype.kind != "c":
+        return np.logaddexp(a, b)
+    larger, smaller = np.where(a.real >= b.real, a, b), np.where(a.real >= b.real, b, a)
+    return np.where(larger == smaller, larger + np.log(2).astype(a.real.dtype), larger + np.log(1 + np.exp(smaller - larger)))
 
 
 @logaddexp.vjp("a")
@@ -206,6 +209,8 @@ def logaddexp_db(dy: Any, b: Any, y: Any) -> Any:
 
 def _share_of(part: Any, y: Any) -> Any:
     """exp(part - y): 0 where both are -inf, and 1 where both are +inf."""
+    if y._meta.dtype.is_complex:
+        return exp(sub(part, y))
     same = eq(part, y)
     return where(same, where(eq(y, float("-inf")), 0, 1), exp(sub(part, y)))
 

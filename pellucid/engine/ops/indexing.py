@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,7 @@ Indices = tuple[Any, ...]  # per axis: an integer array, or None for the whole a
 def _key(x: np.ndarray, indices: Indices) -> tuple[Any, ...]:
     """The NumPy index, after a check of the bounds in PyTorch's words; where there is nothing to read, no bound is wrong."""
     empty = any(each is not None and not each.size for each in indices)
-    if not empty and any(each is not None and not x.shape[axis] for axis, each in enumerate(indices)):
-        raise IndexError("index is out of bounds for dimension with size 0")
+    refuse_empty_axes(x.shape, indices)
     if empty or not x.size:
         return tuple([slice(None) if each is None else np.zeros_like(each) for each in indices])
     for axis, each in enumerate(indices):
@@ -33,10 +33,11 @@ def _key(x: np.ndarray, indices: Indices) -> tuple[Any, ...]:
     return tuple([slice(None) if each is None else each for each in indices])
 
 
-def check_bounds(x: Any, indices: Indices) -> None:
-    """IndexError where a position lies outside; on tensors."""
-    if x._array is not None:
-        _key(x._array, tuple([None if each is None else each._array for each in indices]))
+def refuse_empty_axes(shape: tuple[int, ...], indices: Indices) -> None:
+    """IndexError where an index names a position on an axis that has none; on arrays or tensors."""
+    sizes = [1 if each is None else math.prod(each.shape) for each in indices]
+    if all(sizes) and any(each is not None and not shape[axis] for axis, each in enumerate(indices)):
+        raise IndexError("index is out of bounds for dimension with size 0")
 
 
 def indexed_shape(shape: tuple[int, ...], indices: Indices) -> tuple[int, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from pellucid.engine.core.dtypes import from_numpy_dtype
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.op import op
@@ -76,11 +78,16 @@ def fold_windows_dwindows(dy: Any, windows_meta: Meta, dim: int, step: int) -> A
     return unfold(dy, dim=dim, size=windows_meta.shape[-1], step=step)
 
 
+def _alike(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    kind = common_type([Meta.of(x.shape, from_numpy_dtype(x.dtype)) for x in arrays])
+    return [x.astype(kind.numpy, copy=False) for x in arrays]
+
+
 @op(half="keep")
 def cat(*tensors: np.ndarray, dim: int) -> np.ndarray:
     """Tensors one after another along an axis; empty one-dimensional ones are passed over."""
     kept = [each for each in tensors if each.shape != (0,)] or [tensors[0]]
-    return np.concatenate(kept, axis=dim)
+    return np.concatenate(_alike(kept), axis=dim)
 
 
 @cat.meta
@@ -123,7 +130,7 @@ def cat_dtensors(dy: Any, tensors_meta: tuple[Meta, ...], dim: int) -> Any:
 @op(half="keep")
 def stack(*tensors: np.ndarray, dim: int) -> np.ndarray:
     """Tensors of equal shape along a new axis."""
-    return np.stack(tensors, axis=dim)
+    return np.stack(_alike(tensors), axis=dim)
 
 
 @stack.meta

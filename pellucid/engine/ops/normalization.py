@@ -13,7 +13,7 @@ from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.modes import state
 from pellucid.engine.core.op import op
 from pellucid.engine.core.promotion import title
-from pellucid.engine.ops.arithmetic import add, mul, sub
+from pellucid.engine.ops.arithmetic import add, conjugate, mul, sub
 from pellucid.engine.ops.comparison import eq, where
 from pellucid.engine.ops.exponential import exp, rsqrt
 from pellucid.engine.ops.memory import cast
@@ -85,7 +85,12 @@ def log_softmax_dx(dy: Any, y: Any, x_meta: Meta, dim: int) -> Any:
 @op(grad_name="LogsumexpBackward0")
 def logsumexp(x: np.ndarray, *, dim: Dims, keepdim: bool) -> np.ndarray:
     """log of the sum of exp(x), without overflow; of nothing (or only -inf), -inf."""
-    powers, top = _shifted(x, dim)
+    if x.dtype.kind == "c":
+        top = np.max(x.real, axis=dim, keepdims=True, initial=-np.inf)
+        top = np.where(np.isfinite(top), top, 0)
+        powers = np.exp(x - top)
+    else:
+        powers, top = _shifted(x, dim)
     summed = np.log(np.sum(powers, axis=dim, keepdims=True)) + top
     return summed if keepdim else summed.reshape(reduced_shape(x.shape, dim, False))
 
@@ -99,6 +104,8 @@ def logsumexp_meta(x: Meta, *, dim: Dims, keepdim: bool) -> Meta:
 def logsumexp_dx(dy: Any, x: Any, y: Any, x_meta: Meta, dim: Dims, keepdim: bool) -> Any:
     """Each element's share; 0 where all are -inf, 1 for an infinite element (PyTorch: NaN)."""
     whole = lifted(y, x_meta, dim, keepdim)
+    if x_meta.dtype.is_complex:
+        return mul(lifted(dy, x_meta, dim, keepdim), conjugate(exp(sub(x, whole))))
     share = where(eq(x, whole), where(eq(x, float("-inf")), 0, 1), exp(sub(x, whole)))
     return mul(lifted(dy, x_meta, dim, keepdim), share)
 

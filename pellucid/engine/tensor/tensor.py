@@ -19,6 +19,7 @@ from pellucid.engine.core.storage import Version
 from pellucid.engine.tensor.arithmetic import ArithmeticMethods
 from pellucid.engine.tensor.bitwise import BitwiseMethods
 from pellucid.engine.tensor.comparison import ComparisonMethods
+from pellucid.engine.tensor.contraction import ContractionMethods
 from pellucid.engine.tensor.conversion import ConversionMethods
 from pellucid.engine.tensor.copying import deep_copy
 from pellucid.engine.tensor.exponential import ExponentialMethods
@@ -35,12 +36,14 @@ from pellucid.engine.tensor.reduction import ReductionMethods
 from pellucid.engine.tensor.selection import SelectionMethods
 from pellucid.engine.tensor.shape import ShapeMethods
 from pellucid.engine.tensor.sorting import SortingMethods
+from pellucid.engine.tensor.trigonometry import TrigonometryMethods
 
 
 class Tensor(
     ArithmeticMethods,
     BitwiseMethods,
     ComparisonMethods,
+    ContractionMethods,
     ConversionMethods,
     CreationMethods,
     ExponentialMethods,
@@ -55,6 +58,7 @@ class Tensor(
     SelectionMethods,
     ShapeMethods,
     SortingMethods,
+    TrigonometryMethods,
     TensorData,
 ):
     """An array of numbers of one dtype on one device, which can remember how it was computed.

@@ -81,7 +81,8 @@ def _plan_pointwise(op: Any, metas: tuple[Any, ...], where: device, settings: di
         common = dtypes.get_default_dtype()
     shape = broadcast_shapes(*[meta.shape for meta in known])
     alike = len(known) == len(metas) or len(metas) != 2 or op.name == "pow_scalar"
-    meta = Meta.of(shape, result, where, pointwise_strides(shape, known, alike))
+    plain = op.name == "pow" and not isinstance(metas[0], Meta)  # a number's powers are row-major in PyTorch
+    meta = Meta.of(shape, result, where, None if plain else pointwise_strides(shape, known, alike))
     if where is META:
         return Plan(op, metas, (meta,), _no_data)
     compute = dtypes.float32 if common in HALF and op.half == "upcast" else common

@@ -90,9 +90,9 @@ def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
         return higher
     if higher.is_floating_point:
         return higher.to_complex() if lower.is_complex else higher
-    if higher is dtypes.bool_ or lower.category > 1:
-        return promote_types(higher, lower)
-    return higher
+    if lower.category > 1:
+        return lower
+    return promote_types(higher, lower) if higher is dtypes.bool_ else higher
 
 
 def common_type(operands: Iterable[Any]) -> dtype:

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from pellucid.engine.core.data import TensorData
@@ -99,8 +100,11 @@ def as_dim(dim: Any, ndim: int, function: str, position: int = 2) -> int:
     return wrap_dim(as_int(dim, function, "dim", position), ndim)
 
 
-def fitting(value: Any, kind: dtype) -> Any:
-    """A number that is to become `kind`; RuntimeError where `kind` cannot hold it (unsigned types also take -max to -1)."""
+def fitting(value: Any, kind: dtype, halves: bool = False) -> Any:
+    """A number that is to become `kind`; RuntimeError where `kind` cannot hold it (unsigned types also take -max to -1).
+
+    `halves`: also where a finite number is too large for float16 or bfloat16, which filling turns into infinity.
+    """
     number = value
     if isinstance(number, complex | np.complexfloating):
         if kind.is_complex or kind.category == 0:
@@ -111,8 +115,8 @@ def fitting(value: Any, kind: dtype) -> Any:
         high = int(np.iinfo(kind.numpy).max)
         low = min(int(np.iinfo(kind.numpy).min), -high)
         check(low <= number <= high, f"value cannot be converted to type {kind} without overflow: {value}")
-    elif kind.itemsize >= 4 and kind.category == 2:
-        largest = float(np.finfo(kind.numpy).max)
+    elif kind.category == 2 and (kind.itemsize >= 4 or halves and kind.itemsize == 2):
+        largest = float(ml_dtypes.finfo(kind.numpy).max)
         check(not largest < abs(number) < float("inf"), f"value cannot be converted to type {kind} without overflow: {value}")
     return value
 

@@ -118,6 +118,8 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     """
     need_tensor(input, "clamp")
     check(min is not None or max is not None, "torch.clamp: At least one of 'min' or 'max' must not be None")
+    if min is not None and max is not None and isinstance(min, TensorData) != isinstance(max, TensorData):  # beside a number, a zero-dim tensor is a number
+        min, max = (each.item() if isinstance(each, TensorData) and not each._meta.ndim else each for each in (min, max))
     tensors = [isinstance(each, TensorData) for each in (min, max) if each is not None]
     if 0 < sum(tensors) < len(tensors):
         raise TypeError("clamp() received an invalid combination of arguments: min and max must both be tensors or both be numbers")

@@ -52,7 +52,7 @@ def contiguous(input: Any, memory_format: memory_format = contiguous_format) -> 
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Write `src`, converted and broadcast, into this tensor."""
     need_operand(src, "copy_", "other", 1)
-    source = src if isinstance(src, TensorData) else ops.full(size=(), value=src, dtype=self.dtype, device=CPU)
+    source = src if isinstance(src, TensorData) else ops.full(size=(), value=src, dtype=dtypes.of_scalar_type(type(src)), device=CPU)
     if source._meta.device is META and self._meta.device is not META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if source._meta.device is not self._meta.device:  # into meta: only the shapes are checked

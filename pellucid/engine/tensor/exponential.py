@@ -8,7 +8,7 @@ from pellucid.engine.core import dtypes
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import exponential as ops
-from pellucid.engine.tensor.arguments import binary, binary_of_tensors, fitting, in_place, is_number, need_operand, need_tensor, unary
+from pellucid.engine.tensor.arguments import binary, binary_of_tensors, deliver, fitting, in_place, is_number, need_operand, need_tensor, unary
 
 exp = unary(ops.exp, "exp", "e to the power of each element.", "torch.exp(torch.tensor([0.0]))\n    tensor([1.])")
 exp2 = unary(ops.exp2, "exp2", "2 to the power of each element.", "torch.exp2(torch.tensor([3.0]))\n    tensor([8.])")
@@ -81,10 +81,10 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     kind = input._meta.dtype
     if kind.category <= 1 and not isinstance(exponent, float | complex) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    if kind.category == 1 and isinstance(exponent, int):
-        fitting(exponent, kind)
+    if isinstance(exponent, int | float) and dtypes.of_scalar_type(type(exponent)).category <= kind.category:
+        fitting(exponent, kind, halves=kind is dtypes.float16)
     if kind is dtypes.bool_ and isinstance(exponent, bool):
-        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
+        return deliver(input.clone() if exponent else input.logical_or(input.logical_not()), out)
     return ops.pow_scalar(input, exponent, out=out)
 
 

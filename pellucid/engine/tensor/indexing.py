@@ -245,7 +245,7 @@ def _put(cursor: _Cursor, value: Any) -> None:
         raise
     except RuntimeError:  # of several mistakes, PyTorch names these first
         graph.check_in_place(view, "index_put", graph.requires_grad(value))
-        ops.check_bounds(view, indices)
+        ops.refuse_empty_axes(view._meta.shape, indices)
         raise
 
 

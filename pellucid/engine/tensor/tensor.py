@@ -36,6 +36,7 @@ from pellucid.engine.tensor.reduction import ReductionMethods
 from pellucid.engine.tensor.selection import SelectionMethods
 from pellucid.engine.tensor.shape import ShapeMethods
 from pellucid.engine.tensor.sorting import SortingMethods
+from pellucid.engine.tensor.splitting import SplittingMethods
 from pellucid.engine.tensor.trigonometry import TrigonometryMethods
 
 
@@ -58,6 +59,7 @@ class Tensor(
     SelectionMethods,
     ShapeMethods,
     SortingMethods,
+    SplittingMethods,
     TrigonometryMethods,
     TensorData,
 ):

@@ -132,13 +132,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any, *, out: Any = None)
     tensor([0., 5., 0.])
     """
     axis = _axis(input, dim, "index_fill")
-    filler = _value_tensor(value, input)
-    check(filler._meta.ndim == 0, f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {filler._meta.ndim} dimension(s).")
-    check(index._meta.dtype in (dtypes.int64, dtypes.int32), "index_fill_(): Expected dtype int64 for index.", IndexError)
-    positions = (None,) * axis + (index.reshape(-1),)
-    target = input if input._meta.ndim else input.reshape(1)
-    filled = indexing.index_put(target, filler.to(input.dtype), *positions, accumulate=False)
-    return deliver(filled.reshape(input._meta.shape), out)
+    return ops.index_fill(input, need_tensor(index, "index_fill", "index", 3), value, dim=axis, out=out)
 
 
 def masked_fill(input: Any, mask: Any, value: Any, *, out: Any = None) -> Any:

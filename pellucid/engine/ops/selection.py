@@ -276,40 +276,6 @@ def index_fill_dvalue(dy: Any, index: Any, dim: int) -> Any:
     return index_select(dy, index, dim=dim).sum()
 
 
-@op(half="keep")
-def index_fill(x: np.ndarray, index: np.ndarray, value: Any, *, dim: int) -> np.ndarray:
-    """A copy of `x` whose slices along an axis hold `value` (a number or a zero-dim tensor) at the positions of the index."""
-    result = x.copy().reshape(x.shape or (1,))
-    size = result.shape[dim]
-    if index.size and (index.min() < -size or index.max() >= size):
-        raise IndexError(f"index_fill_(): index out of range for dimension {dim} of size {size}")
-    np.moveaxis(result, dim, 0)[index.reshape(-1)] = number_as(value[()] if isinstance(value, np.ndarray) else value, x.dtype)
-    return result.reshape(x.shape)
-
-
-@index_fill.meta
-def index_fill_meta(x: Meta, index: Meta, value: Any, *, dim: int) -> Meta:
-    check(index.dtype in (dtypes.int64, dtypes.int32), "index_fill_(): Expected dtype int64 for index.", IndexError)
-    check(index.ndim <= 1, "Index has to be a vector/scalar")
-    check(
-        not isinstance(value, Meta) or value.ndim == 0,
-        f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {getattr(value, 'ndim', 0)} dimension(s).",
-    )
-    complex_value = isinstance(value, complex) or (isinstance(value, Meta) and value.dtype.is_complex)
-    check(x.dtype.is_complex or not complex_value, "index_fill_(): Converting complex Scalar to non-complex type is not supported")
-    return Meta.of(x.shape, x.dtype, x.device, x.strides if x.is_dense else None)
-
-
-@index_fill.vjp("x")
-def index_fill_dx(dy: Any, index: Any, dim: int) -> Any:
-    return index_fill(dy, index, 0, dim=dim)
-
-
-@index_fill.vjp("value")
-def index_fill_dvalue(dy: Any, index: Any, dim: int) -> Any:
-    return index_select(dy, index, dim=dim).sum()
-
-
 @op(half="keep", grad_name="MaskedFillBackward0")
 def masked_fill(x: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:
     """`value` where the mask holds, `x` elsewhere; in the dtype of `x`."""

@@ -132,7 +132,9 @@ def index_fill(input: Any, dim: int, index: Any, value: Any, *, out: Any = None)
     tensor([0., 5., 0.])
     """
     axis = _axis(input, dim, "index_fill")
-    return ops.index_fill(input, need_tensor(index, "index_fill", "index", 3), value, dim=axis, out=out)
+    node = "IndexFillBackward1" if isinstance(value, TensorData) else "IndexFillBackward0"
+    filler = _value_tensor(value, input)
+    return ops.index_fill(input, filler, need_tensor(index, "index_fill", "index", 3), dim=axis, node=node, out=out)
 
 
 def masked_fill(input: Any, mask: Any, value: Any, *, out: Any = None) -> Any:

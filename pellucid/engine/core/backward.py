@@ -223,7 +223,7 @@ class _Pass:
         self.captured: dict[tuple[int, int], Any] = {}
         self.wanted = {(id(node), number) for node, number in targets} if targets is not None else set()
         self.waiting: dict[Node, list[Any]] = {}
-        self.owned: set[int] = set()  # ids of sums made here, which may be added to in place
+        self.owned: set[int] = set()  # ids of sums that wait at one node, which may be added to in place
         self.missing: dict[Node, int] = {}
         self.useful: set[Node] | None = None  # with targets, the nodes that lead to one
         self.ready: list[tuple[int, int, Node]] = []
@@ -308,11 +308,14 @@ class _Pass:
             held.add_(gradient)
         else:
             total = held + gradient
-            self.owned.add(id(total))
+            if not self.create_graph:
+                self.owned.add(id(total))
             slots[number] = total
 
     def _visit(self, node: Node, useful: set[Node] | None) -> None:
         gradients = self.waiting.pop(node)
+        if self.owned:  # from here on a sum may be in several places: rules pass it on as it is, and leaves keep it
+            self.owned.difference_update(map(id, gradients))
         if node.tensor_hooks or node.pre_hooks:
             gradients = _run_pre_hooks(node, gradients)
         if node.retained:
@@ -323,7 +326,6 @@ class _Pass:
         if isinstance(node, AccumulateGrad):
             if self.targets is None and gradients[0] is not None:
                 gradient = gradients.pop()
-                self.owned.discard(id(gradient))
                 accumulate(node.variable, gradient, self.create_graph)
                 _run_post_accumulate(node)
             return

@@ -21,6 +21,7 @@ from pellucid.engine.core.storage import Storage
 
 _PLAN_LIMIT = 8192
 _BY_VALUE_AND_TYPE = (int, float, bool)
+_UNIFORM = ("fill", "fill_from", "zero")  # write one value everywhere, so it does not matter what elements share
 
 
 class InPlace:
@@ -165,7 +166,7 @@ def check_writable(name: str, target: Any, operands: tuple[Any, ...]) -> None:
         raise RuntimeError(
             f"{name}_: this tensor views memory that may not be written (a read-only NumPy array or file); clone() it first."
         )
-    if has_overlap(target._meta):
+    if has_overlap(target._meta) and name not in _UNIFORM:
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location."
             f" Please clone() the tensor before performing the operation. ({name}_ on strides {target._meta.strides})"

@@ -244,7 +244,7 @@ class Views(Builder):
 
     def in_place(self, index: int) -> list[int]:
         tensor = self.tensor(index)
-        if overlaps_itself(tensor) or (is_expanded(tensor) and not self.chance(0.3)):
+        if overlaps_itself(tensor) or (is_expanded(tensor) and (tensor.requires_grad or not self.chance(0.3))):
             return []
         no_grad = self.chance(0.85) if is_leaf_with_grad(tensor) else self.chance(0.08)
         kinds: list[Callable[[int, bool], list[int]]] = [

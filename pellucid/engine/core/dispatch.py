@@ -21,7 +21,7 @@ from pellucid.engine.core.storage import Storage
 
 _PLAN_LIMIT = 8192
 _BY_VALUE_AND_TYPE = (int, float, bool)
-_UNIFORM = ("fill", "fill_from", "zero")  # write one value everywhere, so it does not matter what elements share
+_UNIFORM = ("fill", "zero")  # write one value everywhere, so it does not matter what elements share
 
 
 class InPlace:

@@ -99,6 +99,10 @@ def div(a: Any, b: Any) -> Any:
 
 @div.vjp("a")
 def div_da(dy: Any, b: Any) -> Any:
+    if not is_number(b) and b._meta.dtype is not dy._meta.dtype:  # the reciprocal in the precision of the quotient
+        from pellucid.engine.ops.memory import cast
+
+        b = cast(b, dtype=dy._meta.dtype)
     return absorb(dy, reciprocal_of(conjugate(b)))
 
 

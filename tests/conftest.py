@@ -1,15 +1,13 @@
-"""What every test starts from: fixed seeds, and one thread for each of the parallel test processes."""
+"""What every test starts from: fixed seeds, and one thread, since tests have small matrices and run side by side."""
 
 import os
-
-if "PYTEST_XDIST_WORKER" in os.environ:  # before NumPy or PyTorch load, which read these once
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(variable, "1")
-
 import random
 import sys
 
 import pytest
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")  # NumPy and PyTorch, which no test has imported yet, read these once
 
 
 @pytest.fixture(autouse=True)

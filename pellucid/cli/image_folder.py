@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 import numpy as np
 
@@ -17,9 +17,6 @@ import pellucid
 from pellucid import Tensor
 from pellucid.cli.errors import CommandError
 from pellucid.utils.data import Dataset
-
-if TYPE_CHECKING:
-    from PIL import Image
 
 SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
 HELD_OUT = ("val", "valid", "validation", "test")
@@ -39,7 +36,7 @@ class File:
     is_grey: bool
 
 
-def pillow() -> type[Image.Image]:
+def pillow() -> ModuleType:
     """Pillow's Image module; without it, an error that says what to install."""
     try:
         from PIL import Image
@@ -47,7 +44,7 @@ def pillow() -> type[Image.Image]:
         raise CommandError(
             "reading image files needs Pillow: pip install 'pellucid[vision]' (or pip install pillow)"
         ) from None
-    return Image  # type: ignore[return-value]
+    return Image
 
 
 def list_classes(folder: Path) -> dict[str, list[Path]]:
@@ -86,7 +83,8 @@ def read_headers(classes: dict[str, list[Path]]) -> tuple[list[File], dict[Path,
             try:
                 with image.open(path) as opened:
                     is_grey = opened.mode in {"1", "L", "LA"} or opened.mode.startswith("I")
-                    files.append(File(path, label, *opened.size, is_grey))
+                    width, height = opened.size
+                    files.append(File(path, label, width, height, is_grey))
             except Exception as error:  # each format's reader raises its own kinds
                 unreadable[path] = str(error) or type(error).__name__
     return files, unreadable

@@ -6,9 +6,10 @@ It is written as a user would write it, with public names alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pellucid
 import pellucid.nn.functional as F
@@ -78,11 +79,11 @@ def predict(model: nn.Module, loader: DataLoader) -> Predictions:
     return Predictions(pellucid.cat([logits for logits, _ in batches]), pellucid.cat([labels for _, labels in batches]))
 
 
-def average_with(decay: float) -> Callable[[list[Tensor], list[Tensor], Tensor | int], None]:
+def average_with(decay: float) -> Callable[[Sequence[Tensor], Sequence[Tensor], Tensor | int], None]:
     """An exponential average that forgets faster at first, so that the untrained weights leave it soon."""
 
     @pellucid.no_grad()
-    def average(averaged: list[Tensor], current: list[Tensor], count: Tensor | int) -> None:
+    def average(averaged: Sequence[Tensor], current: Sequence[Tensor], count: Tensor | int) -> None:
         share = 1 - min(decay, (1 + int(count)) / (10 + int(count)))
         for mean, value in zip(averaged, current, strict=True):
             if mean.is_floating_point():
@@ -160,5 +161,5 @@ class Training:
             bar.update()
         return total / seen
 
-    def _parts(self) -> dict[str, object]:
+    def _parts(self) -> dict[str, Any]:
         return {"model": self.model, "ema": self.average, "optimizer": self.optimizer, "scheduler": self.scheduler}

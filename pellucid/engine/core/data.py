@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,6 +43,10 @@ class TensorData:
     _post_hooks: Any
     _accumulator: Any
     _retains: bool
+
+    if TYPE_CHECKING:  # every tensor that exists is a Tensor, whose methods stand in engine/tensor
+
+        def __getattr__(self, name: str) -> Any: ...
 
 
 class Classes:

@@ -24,9 +24,9 @@ class device:  # noqa: N801 - PyTorch's name
 
     def __init__(self, type: str | int | device, index: int | None = None) -> None:  # noqa: A002 - PyTorch's name
         if isinstance(type, device):
-            type, index = type.type, type.index
+            index, type = type.index, type.type
         elif isinstance(type, int) and not isinstance(type, bool):
-            type, index = "cuda", type
+            index, type = type, "cuda"
         elif not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
         elif ":" in type:

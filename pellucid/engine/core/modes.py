@@ -178,7 +178,7 @@ class inference_mode(_Switch):  # noqa: N801 - PyTorch's name
     def __new__(cls, mode: Any = True) -> Any:
         made = super().__new__(cls)
         if callable(mode) and not isinstance(mode, bool):
-            made.__init__(True)
+            made.__init__(True)  # type: ignore[misc]
             return made(mode)
         return made
 

@@ -32,7 +32,7 @@ def fill_random(x: np.ndarray, *, stream: str, parameters: tuple[Any, ...], gene
     result = np.empty_like(x, order="K")
     draw = source(generator)
     if stream == "normal":
-        values = streams.normal(draw, (x.size,), x.dtype, *parameters, contiguous=x.flags.c_contiguous)
+        values = streams.normal(draw, (x.size,), x.dtype, *parameters, contiguous=x.flags.c_contiguous)  # type: ignore[misc]
     elif stream == "integers":
         values = streams.integers(draw, (x.size,), x.dtype, *parameters)
     elif stream == "bernoulli":

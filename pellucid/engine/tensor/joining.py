@@ -196,7 +196,7 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
         return shape.expand(wide, size=target).clone(memory_format=_contiguous()).flatten(axis, axis + 1)
     check(repeats._meta.dtype in (dtypes.int64, dtypes.int32), "repeats has to be Long or Int tensor")
     check(repeats._meta.numel in (1, size), f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats._meta.numel} and input.size({axis}) = {size}")
-    counts = repeats.expand(size) if repeats._meta.numel == 1 else repeats
+    counts: Any = repeats.expand(size) if repeats._meta.numel == 1 else repeats
     check(bool((counts >= 0).all()), "repeats can not be negative")
     positions = selection.repeated_positions(counts)
     check(output_size is None or positions._meta.numel == output_size, "allocated size does not match required size")

@@ -189,7 +189,7 @@ def randperm(
 
 
 def _like(input: Any, dtype: Any, device: Any, memory_format: Any) -> Any:
-    from pellucid.engine.tensor.creation import empty_like
+    from pellucid.engine.tensor.ranges import empty_like
 
     return empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
 

@@ -131,6 +131,7 @@ def _recurrent(step: Cell, args: tuple[Any, ...], has_cell: bool) -> Any:
     else:
         rows, hx, flat, bias, layers, drop, train, bidirectional, batch_first = args
         sizes = None
+    c: Any
     h, c = (hx[0], hx[1]) if has_cell else (hx, None)
     projected = has_cell and h.shape[2] != c.shape[2]
     groups = _grouped(list(flat), layers, bias, 2 if bidirectional else 1, projected)

@@ -68,7 +68,7 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, *, i
     meta = need_tensor(input, "tensor_split")._meta
     check(meta.ndim > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     axis = as_dim(dim, meta.ndim, "tensor_split", 3)
-    wanted = next((each for each in (indices_or_sections, indices, sections) if each is not None), None)
+    wanted: Any = next((each for each in (indices_or_sections, indices, sections) if each is not None), None)
     if hasattr(wanted, "_meta"):
         wanted = wanted.tolist()
     size = meta.shape[axis]

@@ -156,6 +156,8 @@ def instance_norm(
     batch, channels = input.shape[:2]
     folded = input.reshape(1, batch * channels, *input.shape[2:])
     repeat = lambda each: None if each is None else each.repeat(batch)  # noqa: E731
+    mean: Any
+    var: Any
     mean, var = repeat(running_mean), repeat(running_var)
     y = batch_norm(folded, mean, var, repeat(weight), repeat(bias), use_input_stats, momentum, eps)
     if use_input_stats and running_mean is not None:

@@ -298,6 +298,19 @@ from pellucid.engine.tensor.reduction import (
     var,
     var_mean,
 )
+from pellucid.engine.tensor.search import (
+    bincount,
+    bucketize,
+    cartesian_prod,
+    combinations,
+    histc,
+    histogram,
+    isin,
+    searchsorted,
+    tril_indices,
+    triu_indices,
+    unravel_index,
+)
 from pellucid.engine.tensor.selection import (
     argwhere,
     as_strided_scatter,
@@ -371,6 +384,18 @@ from pellucid.engine.tensor.splitting import (
     tensor_split,
     unbind,
     vsplit,
+)
+from pellucid.engine.tensor.statistics import (
+    corrcoef,
+    cov,
+    cumulative_trapezoid,
+    diff,
+    logcumsumexp,
+    nanquantile,
+    quantile,
+    trapezoid,
+    trapz,
+    vander,
 )
 from pellucid.engine.tensor.trigonometry import (
     acos,

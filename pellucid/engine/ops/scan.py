@@ -8,9 +8,11 @@ import numpy as np
 
 from pellucid.engine.core import dtypes
 from pellucid.engine.core.dtypes import dtype as dtype_type
+from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.op import by_name, op
-from pellucid.engine.ops.arithmetic import conjugate, div, mul
+from pellucid.engine.core.promotion import title
+from pellucid.engine.ops.arithmetic import add, conjugate, div, mul, neg, sub
 from pellucid.engine.ops.comparison import eq, where
 
 
@@ -121,3 +123,47 @@ def cummax_dx(dvalues: Any, indices: Any, x_meta: Meta, dim: int) -> Any:
 @cummin.vjp("x")
 def cummin_dx(dvalues: Any, indices: Any, x_meta: Meta, dim: int) -> Any:
     return _scatter_back(dvalues, indices, x_meta, dim)
+
+
+def _log_of_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """log(exp(a) + exp(b)) of complex numbers, by the larger real part."""
+    swap = a.real < b.real
+    high, low = np.where(swap, b, a), np.where(swap, a, b)
+    both = high + np.log1p(np.exp(low - high))
+    return np.where(np.isneginf(high.real), high, both)
+
+
+@op
+def logcumsumexp(x: np.ndarray, *, dim: int) -> np.ndarray:
+    """Logarithms of the running sums of exponentials, each step from the larger of its two terms."""
+    if not x.ndim or not x.size:
+        return x.copy()
+    if x.dtype.kind != "c":
+        return np.logaddexp.accumulate(x, axis=dim)
+    moved = np.moveaxis(x, dim, 0).copy()
+    for i in range(1, len(moved)):
+        moved[i] = _log_of_sum(moved[i - 1], moved[i])
+    return np.moveaxis(moved, 0, dim)
+
+
+@logcumsumexp.meta
+def logcumsumexp_meta(x: Meta, *, dim: int) -> Meta:
+    check(x.dtype.category >= 2, f"\"logcumsumexp_out_cpu\" not implemented for '{title(x.dtype)}'", NotImplementedError)
+    return Meta.of(x.shape, x.dtype, x.device)
+
+
+@logcumsumexp.vjp("x")
+def logcumsumexp_dx(dy: Any, x: Any, y: Any, x_meta: Meta, dim: int) -> Any:
+    """Sums over the later places j of dy[j] * exp(x - y[j]), as logarithms: positive and negative parts apart."""
+    flip, log, exp = by_name["flip"], by_name["log"], by_name["exp"]
+    if not x_meta.ndim:
+        return dy
+
+    def pulled(weight: Any) -> Any:
+        later = flip(logcumsumexp(flip(sub(log(weight), y), dims=(dim,)), dim=dim), dims=(dim,))
+        return exp(add(later, x))
+
+    if x_meta.dtype.is_complex:
+        return conjugate(pulled(conjugate(dy)))
+    positive = by_name["gt"](dy, 0)
+    return sub(pulled(where(positive, dy, 0)), pulled(where(positive, 0, neg(dy))))

@@ -129,3 +129,21 @@ class aminmax(_Named):  # noqa: N801
     def max(self) -> Any:
         """The largest value."""
         return self[1]
+
+
+class histogram(_Named):  # noqa: N801
+    """What `histogram` returns."""
+
+    __slots__ = ()
+    _title = "histogram"
+    _fields = ("hist", "bin_edges")
+
+    @property
+    def hist(self) -> Any:
+        """The count of each bin."""
+        return self[0]
+
+    @property
+    def bin_edges(self) -> Any:
+        """The edges of the bins."""
+        return self[1]

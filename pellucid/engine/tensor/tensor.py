@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 import weakref
 from typing import Any
 
@@ -33,10 +34,12 @@ from pellucid.engine.tensor.printing import tensor_repr
 from pellucid.engine.tensor.random import RandomMethods
 from pellucid.engine.tensor.ranges import CreationMethods
 from pellucid.engine.tensor.reduction import ReductionMethods
+from pellucid.engine.tensor.search import SearchMethods
 from pellucid.engine.tensor.selection import SelectionMethods
 from pellucid.engine.tensor.shape import ShapeMethods
 from pellucid.engine.tensor.sorting import SortingMethods
 from pellucid.engine.tensor.splitting import SplittingMethods
+from pellucid.engine.tensor.statistics import StatisticsMethods
 from pellucid.engine.tensor.trigonometry import TrigonometryMethods
 
 
@@ -56,10 +59,12 @@ class Tensor(
     NormalizationMethods,
     RandomMethods,
     ReductionMethods,
+    SearchMethods,
     SelectionMethods,
     ShapeMethods,
     SortingMethods,
     SplittingMethods,
+    StatisticsMethods,
     TrigonometryMethods,
     TensorData,
 ):
@@ -251,7 +256,15 @@ class Tensor(
 
     @property
     def grad(self) -> Any:
-        """The gradient that `backward` added up, None before."""
+        """The gradient that `backward` added up, None before; a warning where it never will, since the tensor was computed."""
+        if self._grad is None and self._grad_fn is not None and not self._retains:
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during"
+                " autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the"
+                " non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead.",
+                UserWarning,
+                stacklevel=2,
+            )
         return self._grad
 
     @grad.setter
@@ -276,10 +289,11 @@ class Tensor(
                 " The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype)."
             )
         if given.device is not mine.device:
-            raise RuntimeError(f"attempting to assign a gradient on device '{given.device}' to a tensor on device '{mine.device}'")
+            raise RuntimeError(f"attempting to assign a gradient with device type '{given.device.type}' to a tensor with device type '{mine.device.type}'. Please ensure that the gradient and the tensor are on the same device")
         if given.shape != mine.shape:
             raise RuntimeError(
-                f"assigned grad has data of a different size: {list(given.shape)} where the tensor has {list(mine.shape)}"
+                f"attempting to assign a gradient of size '{list(given.shape)}' to a tensor of size '{list(mine.shape)}'. Please ensure that"
+                " the gradient and the tensor are the same size"
             )
 
     def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:

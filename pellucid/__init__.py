@@ -399,24 +399,48 @@ from pellucid.engine.tensor.statistics import (
 )
 from pellucid.engine.tensor.trigonometry import (
     acos,
+    acos_,
     acosh,
+    acosh_,
     arccos,
+    arccos_,
     arccosh,
+    arccosh_,
     arcsin,
+    arcsin_,
     arcsinh,
+    arcsinh_,
     arctan,
     arctan2,
+    arctan_,
     arctanh,
+    arctanh_,
     asin,
+    asin_,
     asinh,
+    asinh_,
     atan,
     atan2,
+    atan_,
     atanh,
+    atanh_,
     cos,
+    cos_,
     cosh,
+    cosh_,
+    deg2rad,
+    deg2rad_,
+    hypot,
+    rad2deg,
+    rad2deg_,
     sin,
+    sin_,
+    sinc,
+    sinc_,
     sinh,
+    sinh_,
     tan,
+    tan_,
 )
 from pellucid.version import __version__
 
@@ -460,10 +484,24 @@ _LATE = {
 }  # fmt: skip
 
 
+# Functions of this namespace that are a tensor's methods: `torch.exp_(x)` is `x.exp_()`.
+_METHODS = frozenset(
+    {
+        "abs_", "addmv_", "as_strided_", "ceil_", "clamp_", "clamp_max_", "clamp_min_", "clip_", "conj_physical_",
+        "detach", "detach_", "erf_", "erfc_", "exp2_", "exp_", "expm1_", "fill", "fill_", "fix_", "floor_", "frac_",
+        "gcd_", "i0_", "index_put_", "is_inference", "lcm_", "ldexp_", "log10_", "log1p_", "log2_", "log_", "logit_",
+        "nan_to_num_", "neg_", "negative_", "reciprocal_", "resize_as_", "round_", "rsqrt_", "sigmoid_", "sqrt_",
+        "square_", "tanh_", "trunc_", "xlogy_", "zero_",
+    }
+)  # fmt: skip
+
+
 def __getattr__(name: str) -> Any:
     """Load a submodule or a late name on first use; an AttributeError for what Pellucid does not have."""
     if name in _SUBMODULES:
         return importlib.import_module(f"pellucid.{name}")
+    if name in _METHODS:
+        return getattr(Tensor, name)
     if name in _LATE:
         found = getattr(importlib.import_module(f"pellucid.{_LATE[name]}"), name)
         globals()[name] = found

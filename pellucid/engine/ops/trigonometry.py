@@ -1,7 +1,8 @@
-"""Circular and hyperbolic functions and their inverses."""
+"""Circular and hyperbolic functions, their inverses, and angles."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,10 @@ import numpy as np
 from pellucid.engine.core.op import pointwise
 from pellucid.engine.ops.arithmetic import absorb, add, conjugate, div, mul, neg, reciprocal, sub
 from pellucid.engine.ops.comparison import eq, where
-from pellucid.engine.ops.exponential import rsqrt, sqrt, square
+from pellucid.engine.ops.exponential import rsqrt, square
+
+RADIANS = math.pi / 180
+DEGREES = 180 / math.pi
 
 
 @pointwise(result="float")
@@ -47,7 +51,7 @@ def tan_dx(dy: Any, y: Any) -> Any:
 
 @pointwise(result="float")
 def asin(x: Any) -> Any:
-    """The angle of a sine; outside [-1, 1], NaN."""
+    """The angle in [-pi/2, pi/2] with this sine; NaN outside of [-1, 1]."""
     return np.arcsin(x)
 
 
@@ -58,7 +62,7 @@ def asin_dx(dy: Any, x: Any) -> Any:
 
 @pointwise(result="float")
 def acos(x: Any) -> Any:
-    """The angle of a cosine; outside [-1, 1], NaN."""
+    """The angle in [0, pi] with this cosine; NaN outside of [-1, 1]."""
     return np.arccos(x)
 
 
@@ -69,7 +73,7 @@ def acos_dx(dy: Any, x: Any) -> Any:
 
 @pointwise(result="float")
 def atan(x: Any) -> Any:
-    """The angle of a tangent."""
+    """The angle in [-pi/2, pi/2] with this tangent."""
     return np.arctan(x)
 
 
@@ -80,15 +84,16 @@ def atan_dx(dy: Any, x: Any) -> Any:
 
 @pointwise(result="float", accepts="real")
 def atan2(a: Any, b: Any) -> Any:
-    """The angle of the point (b, a), in (-pi, pi]."""
+    """The angle in [-pi, pi] of the point (b, a)."""
     return np.arctan2(a, b)
 
 
 @atan2.vjp("a", "b")
-def atan2_gradients(dy: Any, a: Any, b: Any) -> Any:
-    length = add(mul(a, a), mul(b, b))
-    scale = where(eq(length, 0), 0, div(dy, length))
-    return mul(scale, b), mul(scale, neg(a))
+def atan2_dab(dy: Any, a: Any, b: Any) -> Any:
+    size = add(square(a), square(b))
+    at_zero = eq(size, 0)
+    share = where(at_zero, 0, div(dy, where(at_zero, 1, size)))
+    return mul(share, b), mul(share, neg(a))
 
 
 @pointwise(result="float")
@@ -126,23 +131,77 @@ def asinh_dx(dy: Any, x: Any) -> Any:
 
 @pointwise(result="float")
 def acosh(x: Any) -> Any:
-    """Inverse hyperbolic cosine; below 1, NaN."""
+    """Inverse hyperbolic cosine; NaN below 1."""
     return np.arccosh(x)
 
 
 @acosh.vjp("x")
 def acosh_dx(dy: Any, x: Any) -> Any:
-    if x._meta.dtype.is_complex:
-        return absorb(dy, conjugate(reciprocal(mul(sqrt(sub(x, 1)), sqrt(add(x, 1))))))
+    if x._meta.dtype.is_complex:  # the root of a product has its cut elsewhere
+        return absorb(dy, conjugate(mul(rsqrt(add(x, 1)), rsqrt(sub(x, 1)))))
     return absorb(dy, rsqrt(sub(square(x), 1)))
 
 
 @pointwise(result="float")
 def atanh(x: Any) -> Any:
-    """Inverse hyperbolic tangent; outside [-1, 1], NaN."""
+    """Inverse hyperbolic tangent; NaN outside of [-1, 1]."""
     return np.arctanh(x)
 
 
 @atanh.vjp("x")
 def atanh_dx(dy: Any, x: Any) -> Any:
     return absorb(dy, conjugate(reciprocal(sub(1, square(x)))))
+
+
+@pointwise(result="float")
+def sinc(x: Any) -> Any:
+    """sin(pi x) / (pi x); 1 at 0."""
+    angle = np.asarray(x * x.dtype.type(math.pi))
+    return np.where(x == 0, x.dtype.type(1), np.sin(angle) / np.where(x == 0, x.dtype.type(1), angle))
+
+
+@sinc.vjp("x")
+def sinc_dx(dy: Any, x: Any) -> Any:
+    at_zero = eq(x, 0)
+    nonzero = where(at_zero, 1, x)
+    angle = mul(nonzero, math.pi)
+    slope = div(sub(mul(cos(angle), angle), sin(angle)), mul(mul(nonzero, nonzero), math.pi))
+    return where(at_zero, 0, mul(dy, conjugate(slope)))
+
+
+@pointwise(result="float", accepts="real", grad_name="Deg2RadBackward0")
+def deg2rad(x: Any) -> Any:
+    """Degrees in radians."""
+    return x * RADIANS
+
+
+@deg2rad.vjp("x")
+def deg2rad_dx(dy: Any) -> Any:
+    return mul(dy, RADIANS)
+
+
+@pointwise(result="float", accepts="real", grad_name="Rad2DegBackward0")
+def rad2deg(x: Any) -> Any:
+    """Radians in degrees."""
+    return x * DEGREES
+
+
+@rad2deg.vjp("x")
+def rad2deg_dx(dy: Any) -> Any:
+    return mul(dy, DEGREES)
+
+
+@pointwise(accepts="real floating")
+def hypot(a: Any, b: Any) -> Any:
+    """sqrt(a**2 + b**2) without overflow."""
+    return np.hypot(a, b)
+
+
+@hypot.vjp("a")
+def hypot_da(dy: Any, a: Any, y: Any) -> Any:
+    return absorb(dy, div(a, y))
+
+
+@hypot.vjp("b")
+def hypot_db(dy: Any, b: Any, y: Any) -> Any:
+    return absorb(dy, div(b, y))

@@ -2,21 +2,22 @@
 
 Operands are (batch, channels, *space) and (out, in / groups, *kernel); every setting is a tuple with one entry per
 spatial axis. The gradients of the input are convolutions themselves, so that two operators differentiate each other.
+How the sums are computed is in convolution_arithmetic.py.
 """
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import Meta, channels_last_strides
 from pellucid.engine.core.op import op
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops.arithmetic import conjugate
+from pellucid.engine.ops.convolution_arithmetic import gather, spread, weigh
+from pellucid.engine.ops.depthwise import gather_depthwise, spread_depthwise, weigh_depthwise
 from pellucid.engine.ops.reduce import sum_
 from pellucid.engine.ops.shape import slice_
 
@@ -37,10 +38,14 @@ def convolution(
     groups: int,
 ) -> np.ndarray:
     """Cross-correlation with a kernel; transposed, its adjoint, where weight is (in, out / groups, *kernel)."""
-    if transposed:
-        y = _spread(x, weight, stride, padding, dilation, output_padding, groups)
+    if transposed and len(weight) == groups > 1:
+        y = spread_depthwise(x, weight, stride, padding, dilation, output_padding)
+    elif transposed:
+        y = spread(x, weight, stride, padding, dilation, output_padding, groups)
+    elif x.shape[1] == groups > 1:
+        y = gather_depthwise(x, weight, stride, padding, dilation)
     else:
-        y = _gather(x, weight, stride, padding, dilation, groups)
+        y = gather(x, weight, stride, padding, dilation, groups)
     if bias is not None:
         y += bias.reshape(-1, *[1] * len(stride))
     return y
@@ -249,10 +254,9 @@ def convolution_weight(
     coarse: np.ndarray, fine: np.ndarray, *, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> np.ndarray:
     """A weight's gradient: at each kernel place, the sum of products of `coarse` with the part of `fine` seen there."""
-    seen = windows(padded(fine, padding), kernel, stride, dilation, coarse.shape[2:])
-    if fine.shape[1] == groups and groups > 1:
-        return _weight_depthwise(coarse, seen, len(kernel), groups)
-    return _weight_gathered(coarse, seen, len(kernel), groups)
+    if fine.shape[1] == groups > 1:
+        return weigh_depthwise(coarse, fine, kernel, stride, padding, dilation)
+    return weigh(coarse, fine, kernel, stride, padding, dilation, groups)
 
 
 @convolution_weight.meta
@@ -278,139 +282,3 @@ def convolution_weight_dfine(
 ) -> Any:
     how: dict[str, Any] = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     return _transposed(conjugate(coarse), dy, fine_meta, **how)
-
-
-# -- the arithmetic ------------------------------------------------------------------------------------------------
-
-
-def padded(x: np.ndarray, padding: Ints, value: float = 0) -> np.ndarray:
-    """`x` with `value` on both sides of each spatial axis; the same array where there is nothing to add."""
-    if not any(padding):
-        return x
-    shape = (*x.shape[:2], *[n + 2 * p for n, p in zip(x.shape[2:], padding, strict=True)])
-    if rows_first(x):
-        wide = np.full((shape[0], *shape[2:], shape[1]), value, x.dtype)
-        wide = np.moveaxis(wide, -1, 1)
-    else:
-        wide = np.full(shape, value, x.dtype) if value else np.zeros(shape, x.dtype)
-    wide[(slice(None), slice(None), *[slice(p, p + n) for n, p in zip(x.shape[2:], padding, strict=True)])] = x
-    return wide
-
-
-def windows(x: np.ndarray, kernel: Ints, stride: Ints, dilation: Ints, space: Ints) -> np.ndarray:
-    """A view (batch, channels, *kernel, *space) of what a kernel sees at each place of an already padded array."""
-    steps = x.strides[2:]
-    inside = [step * d for step, d in zip(steps, dilation, strict=True)]
-    across = [step * s for step, s in zip(steps, stride, strict=True)]
-    return as_strided(x, (*x.shape[:2], *kernel, *space), (*x.strides[:2], *inside, *across), writeable=False)
-
-
-def rows_first(x: np.ndarray) -> bool:
-    """Whether the channels are the fastest-moving axis in memory."""
-    return not x.flags.c_contiguous and np.moveaxis(x, 1, -1).flags.c_contiguous
-
-
-def _count(sizes: Ints) -> int:
-    total = 1
-    for each in sizes:
-        total *= each
-    return total
-
-
-def output_space(x: np.ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Ints:
-    """The spatial size of a convolution's result."""
-    sizes = zip(x.shape[2:], kernel, stride, padding, dilation, strict=True)
-    return tuple([(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes])
-
-
-def _gather(x: np.ndarray, weight: np.ndarray, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> np.ndarray:
-    """Cross-correlation: columns of what the kernel sees, times the kernel; a fresh array in the memory order of `x`."""
-    kernel = weight.shape[2:]
-    space = output_space(x, kernel, stride, padding, dilation)
-    seen = windows(padded(x, padding), kernel, stride, dilation, space)
-    batch, filters = len(x), len(weight)
-    if weight.shape[1] == 1 and groups > 1:
-        return _gather_depthwise(seen, weight, groups)
-    if groups == 1 and rows_first(x):
-        rows = _as_rows(seen, len(kernel)) @ np.moveaxis(weight, (0, 1), (-1, -2)).reshape(-1, filters)
-        return np.moveaxis(rows.reshape(batch, *space, filters), -1, 1)
-    columns = seen.reshape(batch, groups, weight.shape[1] * _count(kernel), _count(space))
-    y = np.matmul(weight.reshape(groups, filters // groups, columns.shape[2]), columns)
-    return y.reshape(batch, filters, *space)
-
-
-def _as_rows(seen: np.ndarray, space: int) -> np.ndarray:
-    """Windows as a matrix with a row for each place and, in it, the channels as the fastest-moving part."""
-    axes = (0, *range(2 + space, seen.ndim), *range(2, 2 + space), 1)
-    rows = seen.transpose(axes)
-    return rows.reshape(_count(rows.shape[: 1 + space]), _count(rows.shape[1 + space :]))
-
-
-def _gather_depthwise(seen: np.ndarray, weight: np.ndarray, groups: int) -> np.ndarray:
-    """A kernel per channel: too little to multiply for a matrix product, so one pass for each kernel place."""
-    space = (seen.ndim - 2) // 2
-    kernel = weight.reshape(groups, -1, *weight.shape[2:], *[1] * space)
-    y = np.zeros((len(seen), groups, kernel.shape[1], *seen.shape[2 + space :]), np.result_type(seen, weight))
-    for place in itertools.product(*map(range, weight.shape[2:])):
-        y += seen[(slice(None), slice(None), *place)][:, :, None] * kernel[(slice(None), slice(None), *place)]
-    return y.reshape(len(seen), len(weight), *seen.shape[2 + space :])
-
-
-def _spread(
-    x: np.ndarray, weight: np.ndarray, stride: Ints, padding: Ints, dilation: Ints, extra: Ints, groups: int
-) -> np.ndarray:
-    """Transposed: each element of `x` adds its multiple of the kernel to the places that it was seen from."""
-    kernel, space = weight.shape[2:], x.shape[2:]
-    batch, channels = len(x), weight.shape[1] * groups
-    if groups == 1 and rows_first(x):
-        rows = np.moveaxis(x, 1, -1).reshape(-1, len(weight)) @ np.moveaxis(weight, 1, -1).reshape(len(weight), -1)
-        parts = rows.reshape(batch, *space, *kernel, channels)
-        axes = (0, parts.ndim - 1, *range(1 + len(space), parts.ndim - 1), *range(1, 1 + len(space)))
-        parts = parts.transpose(axes)
-    else:
-        matrix = weight.reshape(groups, len(weight) // groups, weight.shape[1] * _count(kernel))
-        parts = np.matmul(matrix.swapaxes(1, 2), x.reshape(batch, groups, len(weight) // groups, _count(space)))
-        parts = parts.reshape(batch, channels, *kernel, *space)
-    full = [(n - 1) * s + d * (k - 1) + 1 + e for n, s, d, k, e in zip(space, stride, dilation, kernel, extra, strict=True)]
-    if rows_first(x):
-        wide = np.moveaxis(np.zeros((batch, *full, channels), parts.dtype), -1, 1)
-    else:
-        wide = np.zeros((batch, channels, *full), parts.dtype)
-    fold_into(wide, parts, stride, dilation)
-    cut = [slice(p, n - p) for n, p in zip(full, padding, strict=True)]
-    return wide[(slice(None), slice(None), *cut)] if any(padding) else wide
-
-
-def fold_into(wide: np.ndarray, parts: np.ndarray, stride: Ints, dilation: Ints) -> None:
-    """Add windows (batch, channels, *kernel, *space) to the places that they show: the adjoint of `windows`."""
-    count = len(stride)
-    space = parts.shape[2 + count :]
-    for place in itertools.product(*map(range, parts.shape[2 : 2 + count])):
-        steps = zip(place, stride, dilation, space, strict=True)
-        target = [slice(i * d, i * d + s * (n - 1) + 1 if n else i * d, s) for i, s, d, n in steps]
-        wide[(slice(None), slice(None), *target)] += parts[(slice(None), slice(None), *place)]
-
-
-def _weight_gathered(coarse: np.ndarray, seen: np.ndarray, space: int, groups: int) -> np.ndarray:
-    kernel = seen.shape[2 : 2 + space]
-    filters, inside = coarse.shape[1] // groups, seen.shape[1] // groups
-    if groups == 1 and rows_first(coarse):
-        left = np.moveaxis(coarse, 1, -1).reshape(-1, filters)
-        product = left.T @ _as_rows(seen, space)
-        return np.moveaxis(product.reshape(filters, *kernel, inside), -1, 1)
-    places = len(coarse) * _count(coarse.shape[2:])
-    columns = np.moveaxis(seen, 0, 1 + space).reshape(groups, inside * _count(kernel), places)
-    left = np.moveaxis(coarse, 0, 1).reshape(groups, filters, places)
-    product = np.matmul(left, columns.swapaxes(1, 2))
-    return product.reshape(groups * filters, inside, *kernel)
-
-
-def _weight_depthwise(coarse: np.ndarray, seen: np.ndarray, space: int, groups: int) -> np.ndarray:
-    kernel = seen.shape[2 : 2 + space]
-    left = coarse.reshape(len(coarse), groups, -1, *coarse.shape[2:])
-    result = np.zeros((groups, left.shape[2], *kernel), np.result_type(coarse, seen))
-    summed = (0, *range(3, left.ndim))
-    for place in itertools.product(*map(range, kernel)):
-        part = seen[(slice(None), slice(None), *place)][:, :, None]
-        result[(slice(None), slice(None), *place)] = (left * part).sum(axis=summed)
-    return result.reshape(groups * left.shape[2], 1, *kernel)

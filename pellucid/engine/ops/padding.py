@@ -144,19 +144,21 @@ def border_pad_adjoint(x: np.ndarray, *, size: tuple[int, ...], pad: Pairs, mode
     first = x.ndim - len(pad)
     for axis, (before, after) in enumerate(pad, start=first):
         if before or after:
-            x = _folded(np.moveaxis(x, axis, 0), size[axis - first], before, after, mode, axis)
+            x = _folded(x, axis, size[axis - first], before, after, mode)
     return x if any(map(any, pad)) else x.copy()
 
 
-def _folded(x: np.ndarray, n: int, before: int, after: int, mode: str, axis: int) -> np.ndarray:
+def _folded(x: np.ndarray, axis: int, n: int, before: int, after: int, mode: str) -> np.ndarray:
     sources = _sources(n, before, after, mode)
     start, end = max(0, before), len(sources) - max(0, after)
-    whole = np.zeros((n, *x.shape[1:]), x.dtype)
+    lead = (slice(None),) * axis
+    whole = np.zeros((*x.shape[:axis], n, *x.shape[axis + 1 :]), x.dtype)
     if start < end:
-        whole[max(0, -before) : max(0, -before) + end - start] = x[start:end]
+        cut = max(0, -before)
+        whole[(*lead, slice(cut, cut + end - start))] = x[(*lead, slice(start, end))]
     for place in (*range(start), *range(max(end, start), len(sources))):
-        whole[sources[place]] += x[place]
-    return np.moveaxis(whole, 0, axis)
+        whole[(*lead, sources[place])] += x[(*lead, place)]
+    return whole
 
 
 @border_pad_adjoint.meta

@@ -16,7 +16,8 @@ from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import Meta, channels_last_strides
 from pellucid.engine.core.op import op
 from pellucid.engine.core.promotion import title
-from pellucid.engine.ops.convolution import is_channels_last, rows_first
+from pellucid.engine.ops.convolution import is_channels_last
+from pellucid.engine.ops.convolution_arithmetic import rows_first
 
 Ints = tuple[int, ...]
 
@@ -85,25 +86,39 @@ def max_pool(
     how = list(zip(inside, kernel, stride, padding, dilation, strict=True))
     space = tuple([pooled_size(*each, ceil_mode) for each in how])
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
-    wide = _surrounded(x, space, kernel, stride, padding, dilation, lowest)
-    values = fresh(x, space, lowest)
-    which = fresh(x, space, 0, np.int32)
-    which[...] = _first_inside(space, kernel, stride, padding, dilation)
+    values = _surrounded(x, space, kernel, stride, padding, dilation, lowest)
     has_nan = x.dtype.kind == "f" and bool(np.isnan(x).any())
-    for number, place in enumerate(itertools.product(*map(range, kernel))):
-        part = wide[(..., *_every(place, space, stride, dilation))]
-        better = part > values
-        if has_nan:
-            better |= np.isnan(part)
-        np.copyto(values, part, where=better)
-        np.copyto(which, np.int32(number), where=better)
+    which: Any = None
+    smaller = 1
+    for axis in range(len(kernel) - 1, -1, -1):  # one axis at a time: the largest of each line, then of the lines
+        values, which = _largest_along(values, which, smaller, axis, how[axis], space[axis], len(kernel), has_nan)
+        smaller *= kernel[axis]
     return values, _flat_places(which, inside, space, kernel, stride, padding, dilation)
 
 
-def _every(place: Ints, space: Ints, stride: Ints, dilation: Ints) -> list[slice]:
-    """What all windows see at one place of theirs."""
-    steps = zip(place, space, stride, dilation, strict=True)
-    return [slice(i * d, i * d + s * (n - 1) + 1 if n else i * d, s) for i, n, s, d in steps]
+def _largest_along(
+    x: np.ndarray, which: Any, smaller: int, axis: int, how: Any, m: int, count: int, has_nan: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The largest value of each window along one spatial axis, and its kernel place: that of the axes behind, `which`
+    (below `smaller`), and `smaller` times that of this axis."""
+    _, k, s, p, d = how
+    first = x.ndim - count + axis
+    lead = (slice(None),) * first
+    parts = [(*lead, slice(i * d, i * d + s * (m - 1) + 1 if m else i * d, s)) for i in range(k)]
+    outside = np.maximum(0, -((np.arange(m) * s - p) // d)).astype(np.int32)  # places of each window before the first element
+    values = x[parts[0]].copy(order="K")
+    best = np.zeros_like(values, np.int32)
+    best += smaller * outside.reshape([-1 if i == first else 1 for i in range(x.ndim)])
+    if which is not None:
+        best += which[parts[0]]
+    for i in range(1, k):
+        part = x[parts[i]]
+        better = part > values
+        if has_nan:
+            better |= np.isnan(part)
+        np.maximum(values, part, out=values)
+        np.copyto(best, np.int32(i * smaller) if which is None else which[parts[i]] + np.int32(i * smaller), where=better)
+    return values, best
 
 
 def _surrounded(x: np.ndarray, space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, value: Any) -> np.ndarray:
@@ -118,15 +133,6 @@ def _surrounded(x: np.ndarray, space: Ints, kernel: Ints, stride: Ints, padding:
     wide = fresh(x, tuple(size), value)
     wide[(..., *middle)] = x
     return wide
-
-
-def _first_inside(space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> np.ndarray:
-    """For each window, the number of its first place that is not padding."""
-    first = np.zeros(space, np.int32)
-    for axis, (m, k, s, p, d) in enumerate(zip(space, kernel, stride, padding, dilation, strict=True)):
-        missing = np.maximum(0, -((np.arange(m) * s - p) // d))
-        first = first * k + missing.reshape([-1 if i == axis else 1 for i in range(len(space))]).astype(np.int32)
-    return first
 
 
 def _flat_places(
@@ -456,6 +462,10 @@ def adaptive_avg_pool_adjoint(x: np.ndarray, *, size: Ints) -> np.ndarray:
     first = x.ndim - len(size)
     for axis, n in enumerate(size, start=first):
         lead = (slice(None),) * axis
+        if x.shape[axis] and n % x.shape[axis] == 0:
+            together = n // x.shape[axis]
+            x = np.repeat(x / x.dtype.type(together), together, axis)
+            continue
         whole = np.zeros((*x.shape[:axis], n, *x.shape[axis + 1 :]), x.dtype)
         for i, (start, end) in enumerate(adaptive_spans(n, x.shape[axis])):
             whole[(*lead, slice(start, end))] += x[(*lead, slice(i, i + 1))] / x.dtype.type(end - start)

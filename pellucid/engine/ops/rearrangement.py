@@ -10,7 +10,7 @@ from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.op import op
 from pellucid.engine.core.promotion import title
-from pellucid.engine.ops.convolution import fold_into, padded, windows
+from pellucid.engine.ops.convolution_arithmetic import fold_into, output_space, padded, windows
 from pellucid.engine.ops.pooling import planes
 
 Ints = tuple[int, ...]
@@ -97,15 +97,9 @@ def channel_shuffle_dx(dy: Any, x_meta: Meta, groups: int) -> Any:
 @op(grad_name="Im2ColBackward0")
 def im2col(x: np.ndarray, *, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> np.ndarray:
     """The windows of images (N, C, H, W) as columns (N, C·kH·kW, places)."""
-    space = _places(x.shape[2:], kernel, dilation, padding, stride)
+    space = output_space(x.shape[2:], kernel, stride, padding, dilation)
     seen = windows(padded(x, padding), kernel, stride, dilation, space)
     return seen.reshape(len(x), x.shape[1] * kernel[0] * kernel[1], space[0] * space[1])
-
-
-def _places(size: Ints, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Ints:
-    """How many windows there are along each axis."""
-    sizes = zip(size, kernel, dilation, padding, stride, strict=True)
-    return tuple([(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in sizes])
 
 
 def _check_window(kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> None:
@@ -128,7 +122,7 @@ def im2col_meta(x: Meta, *, kernel: Ints, dilation: Ints, padding: Ints, stride:
         "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got:"
         f" {list(x.shape)}",
     )
-    space = _places(x.shape[2:], kernel, dilation, padding, stride)
+    space = output_space(x.shape[2:], kernel, stride, padding, dilation)
     check(
         all(each > 0 for each in space),
         f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={kernel}, dilation={dilation}, padding={padding},"
@@ -150,7 +144,7 @@ def im2col_dx(dy: Any, x_meta: Meta, kernel: Ints, dilation: Ints, padding: Ints
 @op(grad_name="Col2ImBackward0")
 def col2im(x: np.ndarray, *, size: Ints, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> np.ndarray:
     """Columns (N, C·kH·kW, places) added up to images of `size`: the adjoint of `im2col`."""
-    space = _places(size, kernel, dilation, padding, stride)
+    space = output_space(size, kernel, stride, padding, dilation)
     parts = x.reshape(len(x), x.shape[1] // (kernel[0] * kernel[1]), *kernel, *space)
     whole = np.zeros((*parts.shape[:2], size[0] + 2 * padding[0], size[1] + 2 * padding[1]), x.dtype)
     fold_into(whole, parts, stride, dilation)
@@ -171,7 +165,7 @@ def col2im_meta(x: Meta, *, size: Ints, kernel: Ints, dilation: Ints, padding: I
         "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got"
         f" input.size(1)={x.shape[1]} and kernel_size={kernel}.",
     )
-    space = _places(size, kernel, dilation, padding, stride)
+    space = output_space(size, kernel, stride, padding, dilation)
     check(
         x.shape[2] == space[0] * space[1] and min(space) > 0,
         f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, stride={stride}, expected size"

@@ -88,16 +88,17 @@ def max_pool(
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     values = _surrounded(x, space, kernel, stride, padding, dilation, lowest)
     has_nan = x.dtype.kind == "f" and bool(np.isnan(x).any())
+    kind: Any = np.uint8 if int(np.prod(kernel)) <= 256 else np.uint32
     which: Any = None
     smaller = 1
     for axis in range(len(kernel) - 1, -1, -1):  # one axis at a time: the largest of each line, then of the lines
-        values, which = _largest_along(values, which, smaller, axis, how[axis], space[axis], len(kernel), has_nan)
+        values, which = _largest_along(values, which, smaller, axis, how[axis], space[axis], len(kernel), kind, has_nan)
         smaller *= kernel[axis]
     return values, _flat_places(which, inside, space, kernel, stride, padding, dilation)
 
 
 def _largest_along(
-    x: np.ndarray, which: Any, smaller: int, axis: int, how: Any, m: int, count: int, has_nan: bool
+    x: np.ndarray, which: Any, smaller: int, axis: int, how: Any, m: int, count: int, kind: Any, has_nan: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """The largest value of each window along one spatial axis, and its kernel place: that of the axes behind, `which`
     (below `smaller`), and `smaller` times that of this axis."""
@@ -105,10 +106,10 @@ def _largest_along(
     first = x.ndim - count + axis
     lead = (slice(None),) * first
     parts = [(*lead, slice(i * d, i * d + s * (m - 1) + 1 if m else i * d, s)) for i in range(k)]
-    outside = np.maximum(0, -((np.arange(m) * s - p) // d)).astype(np.int32)  # places of each window before the first element
+    outside = np.maximum(0, -((np.arange(m) * s - p) // d)).astype(kind)  # places of each window before the first element
     values = x[parts[0]].copy(order="K")
-    best = np.zeros_like(values, np.int32)
-    best += smaller * outside.reshape([-1 if i == first else 1 for i in range(x.ndim)])
+    best = np.zeros_like(values, kind)
+    best += kind(smaller) * outside.reshape([-1 if i == first else 1 for i in range(x.ndim)])
     if which is not None:
         best += which[parts[0]]
     for i in range(1, k):
@@ -117,7 +118,11 @@ def _largest_along(
         if has_nan:
             better |= np.isnan(part)
         np.maximum(values, part, out=values)
-        np.copyto(best, np.int32(i * smaller) if which is None else which[parts[i]] + np.int32(i * smaller), where=better)
+        change = kind(i * smaller) - best  # by arithmetic that wraps around: choosing by a mask mispredicts every other element
+        if which is not None:
+            change += which[parts[i]]
+        change *= better.view(np.uint8)
+        best += change
     return values, best
 
 
@@ -145,7 +150,7 @@ def _flat_places(
         along = [-1 if i == axis else 1 for i in range(len(inside))]
         places = places + (np.arange(kernel[axis]) * dilation[axis] * step).reshape(along)
         starts = starts + ((np.arange(space[axis]) * stride[axis] - padding[axis]) * step).reshape(along)
-    found = places.reshape(-1)[which]
+    found = np.take(places.reshape(-1), which)
     found += starts
     return found
 

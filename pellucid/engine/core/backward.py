@@ -12,11 +12,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pellucid.engine.core.data import empty
+from pellucid.engine.core.data import TensorData, empty
 from pellucid.engine.core.dtypes import float32
 from pellucid.engine.core.graph import AccumulateGrad, Node, anomaly, gradient_edge, requires_grad, zeros
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.modes import state
+from pellucid.engine.core.promotion import title
 
 Edge = tuple[Node, int]
 
@@ -73,21 +74,18 @@ def backward(
         if grad_tensors is not None:
             raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`.")
         grad_tensors = grad_variables
-    if inputs is not None and not isinstance(inputs, tuple | list):
-        inputs = (inputs,)
+    if inputs is not None:
+        inputs = _several(inputs)
     if inputs is not None and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    roots = tuple(tensors) if isinstance(tensors, tuple | list) else (tensors,)
-    gradients = _root_gradients(roots, grad_tensors, create_graph)
+    for each in inputs or ():
+        if isinstance(each, TensorData):
+            each.retain_grad()  # type: ignore[attr-defined]  # a computed tensor's gradient is kept; a leaf's is anyway
+    roots = _several(tensors)
+    gradients = _root_gradients(roots, grad_tensors)
     targets = None if inputs is None else [_target_edge(each, position) for position, each in enumerate(inputs)]
     keep = create_graph if retain_graph is None else retain_graph
-    captured = run([_root_edge(root, i) for i, root in enumerate(roots)], gradients, keep, create_graph, targets)
-    for each, gradient in zip(inputs or (), captured, strict=True):
-        if gradient is not None:
-            if each._grad_fn is not None and not each._retains:
-                _add_to_grad(each, gradient)
-            elif each._grad_fn is None:
-                _add_to_grad(each, gradient)
+    run([_root_edge(root, i) for i, root in enumerate(roots)], gradients, keep, create_graph, targets, fills=True)
 
 
 def grad(
@@ -118,11 +116,10 @@ def grad(
         )
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
-    roots = tuple(outputs) if isinstance(outputs, tuple | list) else (outputs,)
-    wanted = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
+    roots, wanted = _several(outputs), _several(inputs)
     if not wanted:
-        raise ValueError("grad requires non-empty inputs.")
-    gradients = _root_gradients(roots, grad_outputs, create_graph)
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    gradients = _root_gradients(roots, grad_outputs)
     targets = [_target_edge(each, position) for position, each in enumerate(wanted)]
     keep = create_graph if retain_graph is None else retain_graph
     found = run([_root_edge(root, i) for i, root in enumerate(roots)], gradients, keep, create_graph, targets)
@@ -132,14 +129,25 @@ def grad(
         for position, gradient in enumerate(found):
             if gradient is None:
                 raise RuntimeError(
-                    "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the"
-                    f" desired behavior. (Input {position} of shape {list(wanted[position].shape)}.)"
+                    f"The differentiated Tensor at index {position} appears to not have been used in the graph. Set allow_unused=True if"
+                    f" this is the desired behavior. (Input {position}: {_described(wanted[position])}.)"
                 )
     return tuple(found)
 
 
+def _several(given: Any) -> tuple[Any, ...]:
+    """The tensors and gradient edges (which are tuples themselves) of an argument that may be one or a sequence of them."""
+    if isinstance(given, tuple | list) and not hasattr(given, "output_nr"):
+        return tuple(given)
+    return (given,)
+
+
+def _described(target: Any) -> str:
+    return f"output {target[1]} of {target[0].name()}" if isinstance(target, tuple) else f"a tensor of shape {list(target.shape)}"
+
+
 def _root_edge(root: Any, position: int) -> Edge:
-    edge = gradient_edge(root)
+    edge = (root[0], root[1]) if isinstance(root, tuple) else gradient_edge(root)
     if edge is None:
         raise RuntimeError(
             f"element {position} of tensors does not require grad and does not have a grad_fn: nothing that led to it requires a gradient."
@@ -149,6 +157,8 @@ def _root_edge(root: Any, position: int) -> Edge:
 
 
 def _target_edge(each: Any, position: int) -> Edge:
+    if isinstance(each, tuple):  # a GradientEdge
+        return each[0], each[1]
     if not requires_grad(each):
         raise RuntimeError(f"One of the differentiated Tensors does not require grad (input {position} of shape {list(each.shape)})")
     edge = gradient_edge(each)
@@ -156,7 +166,7 @@ def _target_edge(each: Any, position: int) -> Edge:
     return edge
 
 
-def _root_gradients(roots: tuple[Any, ...], given: Any, create_graph: bool) -> list[Any]:
+def _root_gradients(roots: tuple[Any, ...], given: Any) -> list[Any]:
     if given is None:
         weights: list[Any] = [None] * len(roots)
     else:
@@ -167,9 +177,12 @@ def _root_gradients(roots: tuple[Any, ...], given: Any, create_graph: bool) -> l
 
 
 def _root_gradient(root: Any, weight: Any) -> Any:
-    meta: Meta = root._meta
+    if isinstance(root, tuple):
+        meta: Meta = root[0].output_metas[root[1]]
+    else:
+        meta = root._meta
     if weight is None:
-        if not requires_grad(root):
+        if not isinstance(root, tuple) and not requires_grad(root):
             return None
         if meta.numel != 1:
             raise RuntimeError(
@@ -179,7 +192,7 @@ def _root_gradient(root: Any, weight: Any) -> Any:
         if meta.dtype.is_complex:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {meta.dtype}")
         return _op("full")(size=tuple(meta.shape), value=1, dtype=meta.dtype, device=meta.device)
-    if not hasattr(weight, "_meta"):
+    if not isinstance(weight, TensorData):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(weight).__name__}")
     if weight._meta.shape != meta.shape:
         raise RuntimeError(
@@ -194,14 +207,19 @@ def _root_gradient(root: Any, weight: Any) -> Any:
 
 
 def run(
-    roots: Sequence[Edge], gradients: Sequence[Any], keep_graph: bool, create_graph: bool, targets: list[Edge] | None
+    roots: Sequence[Edge],
+    gradients: Sequence[Any],
+    keep_graph: bool,
+    create_graph: bool,
+    targets: list[Edge] | None,
+    fills: bool = False,
 ) -> list[Any]:
-    """Walk the graph from `roots`; with `targets`, return the gradients that reach them instead of filling leaves."""
+    """Walk the graph from `roots`; with `targets`, only towards them, and return their gradients unless it `fills` leaves."""
     before = state.grad_enabled
     state.grad_enabled = create_graph
     _running.depth += 1
     try:
-        _running.passes.append(_Pass(keep_graph, create_graph, targets))
+        _running.passes.append(_Pass(keep_graph, create_graph, targets, fills))
         return _running.passes[-1].run(roots, gradients)
     finally:
         _running.passes.pop()
@@ -216,12 +234,14 @@ def run(
 class _Pass:
     """One walk: the gradients waiting at each node, and how many arrivals a node still waits for."""
 
-    def __init__(self, keep_graph: bool, create_graph: bool, targets: list[Edge] | None) -> None:
+    def __init__(self, keep_graph: bool, create_graph: bool, targets: list[Edge] | None, fills: bool) -> None:
         self.keep_graph = keep_graph
         self.create_graph = create_graph
         self.targets = targets
         self.captured: dict[tuple[int, int], Any] = {}
-        self.wanted = {(id(node), number) for node, number in targets} if targets is not None else set()
+        self.wanted = {(id(node), number) for node, number in targets} if targets is not None and not fills else set()
+        self.filled = {node for node, _ in targets} if targets is not None and fills else None
+        self.fills = fills
         self.waiting: dict[Node, list[Any]] = {}
         self.owned: set[int] = set()  # ids of sums that wait at one node, which may be added to in place
         self.missing: dict[Node, int] = {}
@@ -240,7 +260,7 @@ class _Pass:
         while self.ready:
             node = heapq.heappop(self.ready)[2]
             self._visit(node, useful)
-        if self.targets is None:
+        if self.targets is None or self.fills:
             return []
         return [self.captured.get((id(node), number)) for node, number in self.targets]
 
@@ -294,13 +314,13 @@ class _Pass:
         self.count += 1
         heapq.heappush(self.ready, (-node.sequence, self.count, node))
 
-    def _arrive(self, node: Node, number: int, gradient: Any) -> None:
+    def _arrive(self, node: Node, number: int, gradient: Any, source: Node | None = None, index: int = 0) -> None:
         slots = self.waiting.get(node)
         if slots is None:
             slots = self.waiting[node] = [None] * len(node.output_metas)
         if gradient is None:
             return
-        gradient = fit(gradient, node.output_metas[number], node, number)
+        gradient = fit(gradient, node.output_metas[number], source, index)
         held = slots[number]
         if held is None:
             slots[number] = gradient
@@ -324,7 +344,7 @@ class _Pass:
             if (id(node), number) in self.wanted:
                 self.captured[id(node), number] = gradient
         if isinstance(node, AccumulateGrad):
-            if self.targets is None and gradients[0] is not None:
+            if self.fills and gradients[0] is not None and (self.filled is None or node in self.filled):
                 gradient = gradients.pop()
                 accumulate(node.variable, gradient, self.create_graph)
                 _run_post_accumulate(node)
@@ -352,7 +372,7 @@ class _Pass:
             if edge is None:
                 continue
             following, number = edge
-            self._arrive(following, number, results[position])
+            self._arrive(following, number, results[position], node, position)
             results[position] = None
             self.missing[following] -= 1
             if self.missing[following] == 0:
@@ -382,7 +402,7 @@ def _warn_with_trace(node: Node) -> None:
         )
 
 
-def fit(gradient: Any, meta: Meta, node: Node, number: int) -> Any:
+def fit(gradient: Any, meta: Meta, source: Node | None, index: int) -> Any:
     """The gradient with the shape, dtype and realness of the value that it belongs to."""
     found: Meta = gradient._meta
     if found is meta:
@@ -390,8 +410,10 @@ def fit(gradient: Any, meta: Meta, node: Node, number: int) -> Any:
     if found.shape != meta.shape:
         if not _sums_to(found.shape, meta.shape):
             raise RuntimeError(
-                f"a gradient of shape {list(found.shape)} arrived at {node.name()} for its output {number} of shape {list(meta.shape)}:"
-                " Function returned an invalid gradient, expected a shape compatible with the forward value"
+                f"Function {source.name()} returned an invalid gradient at index {index} - got {list(found.shape)} but expected shape"
+                f" compatible with {list(meta.shape)}"
+                if source is not None
+                else f"a gradient of shape {list(found.shape)} was given for a tensor of shape {list(meta.shape)}"
             )
         gradient = _op("sum_to")(gradient, shape=tuple(meta.shape))
     if gradient._meta.dtype is not meta.dtype:
@@ -412,22 +434,44 @@ def _run_pre_hooks(node: Node, gradients: list[Any]) -> list[Any]:
                 break
             result = hook(gradients[number])
             if result is not None:
-                gradients[number] = _checked_hook_result(result, gradients[number])
+                gradients[number] = _checked_hook_result(hook, result, gradients[number])
     for hook in list((node.pre_hooks or {}).values()):
         result = hook(tuple(gradients))
         if result is not None:
-            gradients = list(result) if isinstance(result, tuple | list) else [result]
+            gradients = _checked_hook_results(hook, result, gradients)
     return gradients
 
 
-def _checked_hook_result(result: Any, gradient: Any) -> Any:
-    if not hasattr(result, "_meta"):
+def _hook_name(hook: Any) -> str:
+    return getattr(hook, "__name__", type(hook).__name__)
+
+
+def _checked_hook_result(hook: Any, result: Any, gradient: Any) -> Any:
+    if not isinstance(result, TensorData):
         raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
-    if result._meta.shape != gradient._meta.shape:
+    found, expected = result._meta, gradient._meta
+    if found.dtype is not expected.dtype:
         raise RuntimeError(
-            f"hook '{'unknown'}' has changed the size of value: from {list(gradient._meta.shape)} to {list(result._meta.shape)}"
+            f"hook '{_hook_name(hook)}' has changed the type of value (was torch.{title(expected.dtype)}Tensor got"
+            f" torch.{title(found.dtype)}Tensor)"
+        )
+    if found.shape != expected.shape:
+        raise RuntimeError(
+            f"hook '{_hook_name(hook)}' has changed the size of value: from {list(expected.shape)} to {list(found.shape)}"
         )
     return result
+
+
+def _checked_hook_results(hook: Any, found: Any, gradients: Sequence[Any]) -> list[Any]:
+    results = list(found) if isinstance(found, tuple | list) else [found]
+    if len(results) != len(gradients):
+        raise RuntimeError(
+            f"hook '{_hook_name(hook)}' has returned an incorrect number of values (got {len(results)}, but expected {len(gradients)})"
+        )
+    return [
+        _checked_hook_result(hook, result, gradient) if result is not None and gradient is not None else result
+        for result, gradient in zip(results, gradients, strict=True)
+    ]
 
 
 def _retain(node: Node, gradients: list[Any]) -> None:
@@ -446,7 +490,7 @@ def _run_post_hooks(node: Node, results: list[Any], gradients: list[Any]) -> lis
     for hook in list(node.post_hooks.values()):
         found = hook(tuple(results), tuple(gradients))
         if found is not None:
-            results = list(found) if isinstance(found, tuple | list) else [found]
+            results = _checked_hook_results(hook, found, results)
     return results
 
 
@@ -481,10 +525,6 @@ def _copied(gradient: Any, meta: Meta) -> Any:
     if meta.is_dense and gradient._meta.strides != meta.strides:
         return _op("clone")(gradient, strides=meta.strides)
     return _op("clone")(gradient)
-
-
-def _add_to_grad(tensor: Any, gradient: Any) -> None:
-    tensor._grad = _copied(gradient, tensor._meta) if tensor._grad is None else tensor._grad + gradient
 
 
 def _is_exclusive(gradient: Any, meta: Meta) -> bool:

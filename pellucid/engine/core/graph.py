@@ -43,6 +43,9 @@ def line_text(where: tuple[Any, int] | None) -> str:
     return f"{where[0].co_filename}:{where[1]}" if where is not None else "an unknown line"
 
 
+_HAND_WRITTEN = frozenset(("AccumulateGrad", "CopySlices", "CopyBackwards"))
+
+
 class Node:
     """A step of the backward pass: takes the gradients of its forward outputs, gives those of its inputs (`edges`)."""
 
@@ -76,8 +79,9 @@ class Node:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
     def name(self) -> str:
-        """The node's name, such as `MulBackward0`."""
-        return type(self).__name__
+        """The node's name, such as `MulBackward0`; PyTorch's hand-written nodes have their namespace in front."""
+        name = type(self).__name__
+        return f"torch::autograd::{name}" if name in _HAND_WRITTEN else name
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
@@ -171,7 +175,7 @@ class SavedTensor:
         """The tensor as it was saved; RuntimeError when it has been written since."""
         if self.unpack is not None:
             return self._unpacked(node)
-        tensor = self.tensor
+        tensor: Any = self.tensor
         if tensor._counter.count != self.version:
             raise RuntimeError(_modified_message(self, node))
         if self.is_output:
@@ -219,7 +223,7 @@ def _pack(pack: Any, tensor: Any) -> Any:
 
 
 def _modified_message(saved: SavedTensor, node: Any) -> str:
-    tensor = saved.tensor
+    tensor: Any = saved.tensor
     writer = tensor._counter.writer
     kind = f"torch.{title(tensor._meta.dtype)}Tensor {list(tensor._meta.shape)}"
     whose = f", which is output {tensor._output_nr} of {tensor._grad_fn.name()}," if tensor._grad_fn is not None else ","
@@ -240,19 +244,26 @@ def _set_history(tensor: Any, node: Any, number: int) -> None:
     tensor._needs_grad = True
 
 
+_NUMBERS_HAVE_EDGES = frozenset(("add", "sub", "mul", "div", "where"))  # PyTorch makes a tensor of a number there
+
+
 class Recipe:
     """For one pattern of inputs that need a gradient: the rules to run and what they have saved."""
 
     __slots__ = ("edge_operands", "rules", "saved_inputs", "saved_outputs")
 
-    def __init__(self, op: Any, needed: tuple[bool, ...], is_tensor: tuple[bool, ...]) -> None:
+    def __init__(self, op: Any, needed: tuple[bool, ...], operands: tuple[Any, ...]) -> None:
+        is_tensor = [isinstance(x, TensorData) for x in operands]
+        is_float = [isinstance(x, TensorData) and x._meta.dtype.category >= 2 for x in operands]
         count = len(needed)
         last = len(op.operands) - 1 if op.variadic else count  # from here on, one name stands for all
 
         def covered(index: int) -> range:
             return range(index, count) if index == last else range(index, min(index + 1, count))
 
-        self.edge_operands = tuple([i for i in range(count) if is_tensor[i]])
+        ruled = {i for rule in op.rules for index in rule.inputs for i in covered(index)}
+        numbers = op.name in _NUMBERS_HAVE_EDGES and is_tensor[0]
+        self.edge_operands = tuple([i for i in range(count) if (is_float[i] or i in ruled if is_tensor[i] else numbers and i in ruled)])
         self.rules = [r for r in op.rules if any(needed[i] for index in r.inputs for i in covered(index))]
         named = {(kind, index) for rule in self.rules for _, kind, index in rule.parameters}
         inputs = {i for kind, index in named if kind == "input" for i in covered(index)}
@@ -266,7 +277,7 @@ class OpNode(Node):
     __slots__ = ("numbers", "op", "operand_metas", "outputs", "plan", "recipe", "saved", "settings")
 
     def __init__(self, op: Any, plan: Any, recipe: Recipe, operands: tuple[Any, ...], settings: dict[str, Any]) -> None:
-        edges = tuple([gradient_edge(operands[i]) for i in recipe.edge_operands])
+        edges = tuple([gradient_edge(x) if isinstance(x := operands[i], TensorData) else None for i in recipe.edge_operands])
         super().__init__(edges, plan.metas)
         self.op = op
         self.plan = plan
@@ -430,8 +441,7 @@ def _recipe(op: Any, plan: Any, operands: tuple[Any, ...]) -> Recipe:
     needed = tuple([isinstance(x, TensorData) and requires_grad(x) for x in operands])
     recipe = plan.recipes.get(needed)
     if recipe is None:
-        is_tensor = tuple([isinstance(x, TensorData) for x in operands])
-        recipe = plan.recipes[needed] = Recipe(op, needed, is_tensor)
+        recipe = plan.recipes[needed] = Recipe(op, needed, operands)
     return recipe
 
 
@@ -448,14 +458,24 @@ IN_PLACE_NAMES = {  # where PyTorch's node of the in-place form has another name
 }
 
 
-def _node_name(op: Any, settings: dict[str, Any]) -> str:
-    return op.grad_name if op.grad_name.__class__ is str else op.grad_name(settings)
+_NUMBER_FIRST = {"SubBackward0": "RsubBackward1", "DivBackward0": "MulBackward0", "PowBackward1": "PowBackward2"}
+_TENSOR_SECOND = {"FmodBackward0": "FmodBackward1", "RemainderBackward0": "RemainderBackward1"}
+
+
+def _node_name(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> str:
+    name = op.grad_name if op.grad_name.__class__ is str else op.grad_name(settings)
+    if len(operands) == 2:
+        if not isinstance(operands[0], TensorData):
+            return _NUMBER_FIRST.get(name, name)
+        if isinstance(operands[1], TensorData):
+            return _TENSOR_SECOND.get(name, name)
+    return name
 
 
 def record(op: Any, plan: Any, operands: tuple[Any, ...], settings: dict[str, Any], out: Any) -> None:
     """Make the operator's node and hang its outputs on it."""
     recipe = _recipe(op, plan, operands)
-    node = node_type(_node_name(op, settings))(op, plan, recipe, operands, settings)
+    node = node_type(_node_name(op, operands, settings))(op, plan, recipe, operands, settings)
     outputs = out if out.__class__ is tuple else (out,)
     node.save(operands, outputs)
     for number, each in enumerate(outputs):
@@ -515,7 +535,7 @@ def _check_view_write(target: Any, name: str) -> None:
 def prepare_in_place(op: Any, plan: Any, operands: tuple[Any, ...], settings: dict[str, Any], target: Any) -> OpNode:
     """The node of an in-place call, before the write: an input that is about to be overwritten is saved as a copy."""
     recipe = _recipe(op, plan, operands)
-    name = _node_name(op, settings)
+    name = _node_name(op, operands, settings)
     node = node_type(IN_PLACE_NAMES.get(name, name))(op, plan, recipe, operands, settings)
     kept = list(operands)
     for i in recipe.saved_inputs:

@@ -27,6 +27,7 @@ from pellucid.engine.tensor.exponential import ExponentialMethods
 from pellucid.engine.tensor.facts import FactMethods
 from pellucid.engine.tensor.indexing import IndexingMethods
 from pellucid.engine.tensor.joining import JoiningMethods
+from pellucid.engine.tensor.legacy import LegacyMethods
 from pellucid.engine.tensor.linalg import MatrixProductMethods
 from pellucid.engine.tensor.normalization import NormalizationMethods
 from pellucid.engine.tensor.norms import NormMethods
@@ -40,6 +41,7 @@ from pellucid.engine.tensor.shape import ShapeMethods
 from pellucid.engine.tensor.sorting import SortingMethods
 from pellucid.engine.tensor.splitting import SplittingMethods
 from pellucid.engine.tensor.statistics import StatisticsMethods
+from pellucid.engine.tensor.storages import StorageMethods
 from pellucid.engine.tensor.trigonometry import TrigonometryMethods
 
 
@@ -54,6 +56,7 @@ class Tensor(
     FactMethods,
     IndexingMethods,
     JoiningMethods,
+    LegacyMethods,
     MatrixProductMethods,
     NormMethods,
     NormalizationMethods,
@@ -65,6 +68,7 @@ class Tensor(
     SortingMethods,
     SplittingMethods,
     StatisticsMethods,
+    StorageMethods,
     TrigonometryMethods,
     TensorData,
 ):
@@ -308,7 +312,7 @@ class Tensor(
         """Cut this tensor from the graph; it becomes a leaf that requires no gradient."""
         if self._base is not None:
             raise RuntimeError(
-                "Can't detach views in-place; use detach() instead. If you are using DistributedDataParallel (DDP) for training, set"
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, set"
                 " gradient_as_bucket_view=False"
             )
         self._grad_fn, self._output_nr, self._needs_grad = None, 0, False

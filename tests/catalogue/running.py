@@ -13,15 +13,16 @@ import numpy as np
 from .table import Name, Sample, Spec
 
 GAPS = (
-    "does not support automatic differentiation",
-    "is not differentiable with respect to",
-    "Expected isFloatingType(grad",
     "not implemented",
     "not supported",
     "unsupported",
     "not yet implemented",
-    "Could not run",
-    "INTERNAL ASSERT",
+    "does not support bool",
+    "could not run",
+    "internal assert",
+    "does not support automatic differentiation",
+    "is not differentiable with respect to",
+    "expected isfloatingtype(grad",
 )
 
 
@@ -35,7 +36,7 @@ class Outcome:
     @property
     def is_gap(self) -> bool:
         """Whether PyTorch only lacks a kernel for this dtype."""
-        return self.error is not None and any(mark in str(self.error) for mark in GAPS)
+        return self.error is not None and any(mark in str(self.error).lower() for mark in GAPS)
 
 
 def find(framework: ModuleType, path: str) -> Any:

@@ -115,7 +115,7 @@ def mish_dx(dy: Any, x: Any) -> Any:
     return mul(dy, add(bend, mul(mul(x, sigmoid(x)), sub(1, square(bend)))))
 
 
-@pointwise(accepts="floating", grad_name="HardtanhBackward0")
+@pointwise(accepts="real number", grad_name="HardtanhBackward0")
 def hardtanh(x: Any, *, low: float, high: float) -> Any:
     """x kept between two bounds; no gradient at or beyond them."""
     return np.minimum(np.maximum(x, low), high)

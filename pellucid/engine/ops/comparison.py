@@ -182,7 +182,7 @@ def fmin_dab(dy: Any, a: Any, b: Any) -> Any:
     return where(first, dy, 0), where(first, 0, dy)
 
 
-@pointwise(accepts="real number", grad_name=lambda settings: settings["node"])
+@pointwise(accepts="real", grad_name=lambda settings: settings.get("node", "ClampBackward1"))
 def clamp(x: Any, low: Any, high: Any, *, node: str = "ClampBackward1") -> Any:
     """`x` kept between the bounds, either of which may be None; where low > high, high. A NaN stays (or comes from a bound).
 

@@ -35,7 +35,7 @@ def softmax(x: np.ndarray, *, dim: int, dtype: dtype_type) -> np.ndarray:
     """exp(x) over its sum along an axis."""
     x = x.astype(dtype.numpy if dtype not in HALF else np.float32, copy=False)
     if not x.ndim:
-        return np.ones_like(x)
+        return np.where(np.isfinite(x), 1, np.nan).astype(x.dtype)
     top = np.max(x, axis=dim, keepdims=True, initial=-np.inf)
     powers = np.exp(x - top)
     return powers / np.sum(powers, axis=dim, keepdims=True)
@@ -46,7 +46,7 @@ def log_softmax(x: np.ndarray, *, dim: int, dtype: dtype_type) -> np.ndarray:
     """The logarithm of softmax, without overflow."""
     x = x.astype(dtype.numpy if dtype not in HALF else np.float32, copy=False)
     if not x.ndim:
-        return np.zeros_like(x)
+        return np.where(np.isfinite(x), 0, np.nan).astype(x.dtype)
     shifted = x - np.max(x, axis=dim, keepdims=True, initial=-np.inf)
     return shifted - np.log(np.sum(np.exp(shifted), axis=dim, keepdims=True))
 

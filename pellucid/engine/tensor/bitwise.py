@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pellucid.engine.core.data import TensorData
+from pellucid.engine.core.errors import check
 from pellucid.engine.ops import bitwise as ops
 from pellucid.engine.tensor.arguments import binary, binary_of_tensors, in_place, is_number, unary
 
@@ -57,7 +58,10 @@ class BitwiseMethods:
 
     __rxor__ = __xor__
 
-    def __invert__(self) -> Any:
+    def __invert__(self: Any) -> Any:
+        check(
+            self._meta.dtype.category < 2, "~ (operator.invert) is only implemented on integer and Boolean-type tensors", TypeError
+        )
         return bitwise_not(self)
 
     def __lshift__(self, other: Any) -> Any:

@@ -307,7 +307,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     ]
     if swap:
         grids[0], grids[1] = grids[1], grids[0]
-        grids = [each.transpose(0, 1) for each in grids]
     return tuple(grids)
 
 

@@ -64,7 +64,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
     >>> torch.addbmm(torch.zeros(1, 1), torch.ones(3, 1, 2), torch.ones(3, 2, 1))
     tensor([[6.]])
     """
-    product = ops.bmm(batch1, batch2).sum(0)
+    product = ops.bmm(batch1, batch2).sum(0, dtype=batch1._meta.dtype)
     scaled = product if alpha == 1 else product * _factor(alpha)
     return deliver(scaled if beta == 0 else input * _factor(beta) + scaled, out)
 

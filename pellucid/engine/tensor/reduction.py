@@ -333,6 +333,8 @@ def sum_to_size(self: Any, *size: Any) -> Any:
         1 for a, b in zip(reversed(self._meta.shape), reversed(wanted), strict=False) if b not in (1, a)
     ]
     check(fits, f"size {{{list(wanted)}}} is not expandable to size {{{list(self._meta.shape)}}}.")
+    if self._meta.dtype.category < 2 and wanted != tuple(self._meta.shape):  # PyTorch's sum widens integers
+        return ops.sum_to(self.long(), shape=wanted)
     return ops.sum_to(self, shape=wanted)
 
 

@@ -51,7 +51,8 @@ def nll_loss(
         return per_item
     if reduction == "sum":
         return per_item.sum()
-    return per_item.sum() / ops.nll_weights(target.reshape(-1), weight, input.detach(), ignore_index=int(ignore_index)).sum()
+    classes = input.detach() if input.dim() > 1 else input.detach().unsqueeze(0)
+    return per_item.sum() / ops.nll_weights(target.reshape(-1), weight, classes, ignore_index=int(ignore_index)).sum()
 
 
 def _check_target(input: Any, target: Any) -> None:

@@ -55,6 +55,7 @@ CASES = [
         F + "gelu",
         lambda make: shapes(make) + [call(make(3, 4), approximate="tanh")],
         errors=lambda make: [call(make(2), approximate="fast")],
+        nonfinite=False,  # of infinity, PyTorch's vectorised kernel says NaN where its scalar one says infinity
     ),
     *pairs(F + "softplus", lambda make: shapes(make) + [call(make(3, 4), 2.0, 1.0), call(make.values([30, -30, 0]))]),
     *pairs(F + "hardtanh", lambda make: [call(make(3, 4), -0.5, 1.5)], note="bounds"),

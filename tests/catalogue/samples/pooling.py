@@ -89,7 +89,7 @@ CASES = [
         Case(
             f"{F}adaptive_avg_pool{n}d",
             adaptive(n),
-            dtypes=FLOATS,
+            dtypes=FLOATS if n < 3 else INEXACT,  # PyTorch adds up a volume in bfloat16
             nonfinite=False,
             errors=lambda make: [call(make(2, 3, 4, 4, 4), -1)],
         )

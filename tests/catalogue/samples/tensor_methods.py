@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..table import Case, Make, Name, Sample, call, pairs
+from .views import REAL, copied
 
 
 def several(make: Make) -> list[Sample]:
@@ -22,7 +23,7 @@ CASES = [
         "Tensor.size Tensor.stride Tensor.dim Tensor.ndimension Tensor.nelement Tensor.element_size "
         "Tensor.is_contiguous Tensor.storage_offset Tensor.tolist Tensor.__len__ Tensor.get_device "
         "Tensor.nbytes.__get__ Tensor.itemsize.__get__ "
-        "Tensor.ndim.__get__ Tensor.shape.__get__ Tensor.dtype.__get__ Tensor.is_leaf.__get__ Tensor.layout.__get__ "
+        "Tensor.ndim.__get__ Tensor.shape.__get__ Tensor.dtype.__get__ Tensor.is_leaf.__get__ "
         "Tensor.device.__get__ Tensor.type Tensor.data.__get__ Tensor.requires_grad.__get__",
         lambda make: [call(make(2, 3)), call(make(0)), call(make(1))],
         gradients=False,
@@ -32,6 +33,15 @@ CASES = [
         "Tensor.T.__get__ Tensor.mT.__get__ Tensor.H.__get__ Tensor.mH.__get__",
         lambda make: [call(make(2, 3)), call(make(3, 1))],
         forms=False,
+        dtypes=REAL,
+    ),
+    *pairs(  # PyTorch conjugates lazily, in a view; here it is a copy
+        "Tensor.T.__get__ Tensor.mT.__get__ Tensor.H.__get__ Tensor.mH.__get__",
+        lambda make: [call(make(2, 3)), call(make(3, 1))],
+        forms=False,
+        dtypes=("complex64",),
+        through=copied,
+        note="complex",
     ),
     *pairs(
         "Tensor.item Tensor.__float__ Tensor.__bool__ Tensor.__int__",
@@ -145,10 +155,11 @@ CASES = [
         forms=False,
     ),
     *pairs(
-        "Tensor.__truediv__ Tensor.__rtruediv__ Tensor.__pow__ Tensor.__rpow__ Tensor.__floordiv__ Tensor.__mod__",
+        "Tensor.__truediv__ Tensor.__rtruediv__ Tensor.__pow__ Tensor.__floordiv__ Tensor.__mod__",
         lambda make: [call(make.positive(2, 3), make.positive(3)), call(make.positive(3), 2)],
         forms=False,
     ),
+    Case("Tensor.__rpow__", lambda make: [call(make.positive(3), 2), call(make.positive(2, 2), 0.5)], forms=False),
     *pairs(
         "Tensor.__and__ Tensor.__or__ Tensor.__xor__",
         lambda make: [call(make(2, 3), make(3)), call(make(3), 1)],

@@ -101,11 +101,17 @@ def _check_settings(
             f" dimensions, but got {name}={list(value)} (the weight has shape {list(weight.shape)})",
         )
     check(all(each >= 0 for each in padding), f"negative padding is not supported (got {list(padding)})")
-    check(all(each >= 0 for each in output_padding), f"negative output_padding is not supported (got {list(output_padding)})")
+    check(
+        all(each >= 0 for each in output_padding),
+        f"negative output_padding is not supported (got {list(output_padding)})",
+    )
     check(all(each > 0 for each in stride), f"non-positive stride is not supported (got {list(stride)})")
     check(all(each > 0 for each in dilation), f"non-positive dilation is not supported (got {list(dilation)})")
     check(groups > 0, f"non-positive groups is not supported (got {groups})")
-    check(all(each > 0 for each in weight.shape[2:]), f"a kernel needs at least one element (weight has shape {list(weight.shape)})")
+    check(
+        all(each > 0 for each in weight.shape[2:]),
+        f"a kernel needs at least one element (weight has shape {list(weight.shape)})",
+    )
     if transposed:
         fits = [extra < max(s, d) for extra, s, d in zip(output_padding, stride, dilation, strict=True)]
         check(
@@ -124,11 +130,13 @@ def _check_operands(x: Meta, weight: Meta, bias: Any, transposed: bool, groups: 
     )
     check(
         weight.shape[0] >= groups,
-        f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {shape} instead",
+        f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size"
+        f" {shape} instead",
     )
     check(
         weight.shape[0] % groups == 0,
-        f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size [{shape}] instead",
+        f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size"
+        f" [{shape}] instead",
     )
     wanted = weight.shape[0] if transposed else weight.shape[1] * groups
     given = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
@@ -141,7 +149,8 @@ def _check_operands(x: Meta, weight: Meta, bias: Any, transposed: bool, groups: 
     _check_bias(x, bias, f"Given {given}, weight" if transposed else "Given weight", shape, filters)
     check(
         x.dtype is weight.dtype,
-        f"Input type (torch.{title(x.dtype)}Tensor) and weight type (torch.{title(weight.dtype)}Tensor) should be the same"
+        f"Input type (torch.{title(x.dtype)}Tensor) and weight type (torch.{title(weight.dtype)}Tensor) should be"
+        " the same"
         f" (convert one of them, for example with .to({weight.dtype}))",
     )
     check(x.dtype.name != "bool", "\"slow_conv2d_cpu\" not implemented for 'Bool'", NotImplementedError)
@@ -180,14 +189,18 @@ def _check_kernel_fits(x: Meta, weight: Meta, padding: Ints, dilation: Ints) -> 
 
 
 def _check_space(x: Meta) -> None:
-    check(0 not in x.shape[2:], f"Only zero batch or zero channel inputs are supported, but got input shape: {list(x.shape)}")
+    check(
+        0 not in x.shape[2:],
+        f"Only zero batch or zero channel inputs are supported, but got input shape: {list(x.shape)}",
+    )
 
 
 def _check_enlarged(x: Meta, space: list[int]) -> None:
     _check_space(x)
     check(
         all(each >= 0 for each in space),
-        f"Given input size per channel: {list(x.shape[2:])}. Calculated output size per channel: {space}. Output size is too small",
+        f"Given input size per channel: {list(x.shape[2:])}. Calculated output size per channel: {space}. Output"
+        " size is too small",
     )
 
 
@@ -209,7 +222,7 @@ def convolution_dx(
 
 
 def _adjoint(dy: Any, weight: Any, like: Meta, **how: Any) -> Any:
-    """A convolution whose result is cut to the shape of `like`: output padding beyond a stride makes places nothing reads."""
+    """A convolution cut to the shape of `like`: output padding beyond a stride makes places that nothing reads."""
     found = convolution(dy, weight, transposed=False, output_padding=(0,) * (like.ndim - 2), **how)
     for axis in range(2, like.ndim):
         if found._meta.shape[axis] != like.shape[axis]:
@@ -220,7 +233,13 @@ def _adjoint(dy: Any, weight: Any, like: Meta, **how: Any) -> Any:
 def _transposed(dy: Any, weight: Any, like: Meta, **how: Any) -> Any:
     """The transposed convolution whose result has the shape of `like`."""
     sizes = zip(
-        like.shape[2:], dy._meta.shape[2:], weight._meta.shape[2:], how["stride"], how["padding"], how["dilation"], strict=True
+        like.shape[2:],
+        dy._meta.shape[2:],
+        weight._meta.shape[2:],
+        how["stride"],
+        how["padding"],
+        how["dilation"],
+        strict=True,
     )
     extra = tuple([n + 2 * p - d * (k - 1) - 1 - (m - 1) * s for n, m, k, s, p, d in sizes])
     return convolution(dy, weight, transposed=True, output_padding=extra, **how)

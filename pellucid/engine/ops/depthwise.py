@@ -1,7 +1,7 @@
 """Convolutions with a kernel of its own for each channel, with NumPy: one multiplication and addition per kernel place.
 
-With a stride of 1, a padded plane is read as one long row: what a kernel place sees is then the row from some offset on,
-with a few elements between the lines that nobody reads. With other strides, lines are read one by one.
+With a stride of 1, a padded plane is read as one long row: what a kernel place sees is then the row from some offset
+on, with a few elements between the lines that nobody reads. With other strides, lines are read one by one.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ def _batches(x: np.ndarray) -> Iterator[slice]:
         yield slice(start, min(start + size, len(x)))
 
 
-def gather_depthwise(
-    x: np.ndarray, weight: np.ndarray, stride: Ints, padding: Ints, dilation: Ints
-) -> np.ndarray:
+def gather_depthwise(x: np.ndarray, weight: np.ndarray, stride: Ints, padding: Ints, dilation: Ints) -> np.ndarray:
     """Cross-correlation of each channel with its kernels, which are neighbours in `weight`."""
     space = output_space(x.shape[2:], weight.shape[2:], stride, padding, dilation)
     several = len(weight) // max(1, x.shape[1])

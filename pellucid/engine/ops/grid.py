@@ -24,15 +24,18 @@ Ints = tuple[int, ...]
 Tap = tuple[np.ndarray, np.ndarray, np.ndarray]  # along one axis: old place (-1: outside), weight, the weight's slope
 
 
-
 @op(grad_name="GridSampler2DBackward0", name="grid_sampler_2d")
-def grid_sampler_2d(x: np.ndarray, grid: np.ndarray, *, mode: str, padding_mode: str, align_corners: bool) -> np.ndarray:
+def grid_sampler_2d(
+    x: np.ndarray, grid: np.ndarray, *, mode: str, padding_mode: str, align_corners: bool
+) -> np.ndarray:
     """Images (N, C, H, W) at the positions of a grid (N, h, w, 2)."""
     return _sample(x, grid, mode, padding_mode, align_corners)
 
 
 @op(grad_name="GridSampler3DBackward0", name="grid_sampler_3d")
-def grid_sampler_3d(x: np.ndarray, grid: np.ndarray, *, mode: str, padding_mode: str, align_corners: bool) -> np.ndarray:
+def grid_sampler_3d(
+    x: np.ndarray, grid: np.ndarray, *, mode: str, padding_mode: str, align_corners: bool
+) -> np.ndarray:
     """Volumes (N, C, D, H, W) at the positions of a grid (N, d, h, w, 3)."""
     return _sample(x, grid, mode, padding_mode, align_corners)
 
@@ -54,7 +57,7 @@ def _at(flat: np.ndarray, place: np.ndarray) -> np.ndarray:
 def _tap_products(
     space: Ints, grid: np.ndarray, mode: str, padding_mode: str, align_corners: bool
 ) -> Iterator[tuple[np.ndarray, np.ndarray, list[np.ndarray]]]:
-    """Per combination of taps: the flat place (N, P), its weight, and the weight's slope along each axis of the image."""
+    """Per combination of taps: the flat place (N, P), its weight, and the weight's slope along each axis."""
     axes = []
     for axis, n in enumerate(space):
         position = grid[..., len(space) - 1 - axis].reshape(len(grid), int(np.prod(grid.shape[1:-1])))
@@ -152,20 +155,27 @@ def _sampler_meta(x: Meta, grid: Meta, count: int, mode: str) -> Meta:
         x.ndim == count + 2 and grid.ndim == x.ndim,
         f"grid_sampler(): expected {count + 2}D input and grid with same number of dimensions, but got {shapes}",
     )
-    check(x.shape[0] == grid.shape[0], f"grid_sampler(): expected grid and input to have same batch size, but got {shapes}")
+    check(
+        x.shape[0] == grid.shape[0],
+        f"grid_sampler(): expected grid and input to have same batch size, but got {shapes}",
+    )
     check(
         grid.shape[-1] == count,
-        f"grid_sampler(): expected grid to have size {count} in last dimension, but got grid with sizes {list(grid.shape)}",
+        f"grid_sampler(): expected grid to have size {count} in last dimension, but got grid with sizes"
+        f" {list(grid.shape)}",
     )
     for axis in range(2, x.ndim):
         check(
             x.shape[axis] > 0,
-            f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(x.shape)} with"
+            "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes"
+            f" {list(x.shape)} with"
             f" dimension {axis} being empty",
         )
     check(mode != "bicubic" or count == 2, "grid_sampler(): bicubic interpolation only supports 4D input")
     refuse(f"grid_sampler_{count}d_cpu_kernel_impl", x, (2,))
-    check(x.dtype is grid.dtype, f"expected scalar type {title(x.dtype)} but found {title(grid.dtype)} (input and grid)")
+    check(
+        x.dtype is grid.dtype, f"expected scalar type {title(x.dtype)} but found {title(grid.dtype)} (input and grid)"
+    )
     return planes(x, (x.shape[0], x.shape[1], *grid.shape[1:-1]))
 
 

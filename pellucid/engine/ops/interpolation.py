@@ -1,7 +1,7 @@
 """Resampling of planes to another size: nearest, linear and cubic interpolation, and filters against aliasing.
 
-Every method works axis by axis: each new place is a weighted sum of a few old ones, its taps. Sampling at free positions
-is in grid.py.
+Every method works axis by axis: each new place is a weighted sum of a few old ones, its taps. Sampling at free
+positions is in grid.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ Taps = list[tuple[np.ndarray, np.ndarray | None]]  # per tap, the old place and 
 
 _STEMS = {"nearest": "UpsampleNearest#D", "nearest-exact": "UpsampleNearestExact#D", "cubic": "UpsampleBicubic2D"}
 _LINEAR = {1: "UpsampleLinear1D", 2: "UpsampleBilinear2D", 3: "UpsampleTrilinear3D"}
-_ANTIALIASED = {"linear-aa": "UpsampleBilinear2DAa", "cubic-aa": "UpsampleBicubic2DAa", "lanczos-aa": "UpsampleLanczos2DAa"}
+_ANTIALIASED = {
+    "linear-aa": "UpsampleBilinear2DAa",
+    "cubic-aa": "UpsampleBicubic2DAa",
+    "lanczos-aa": "UpsampleLanczos2DAa",
+}
 
 
 def _named(settings: dict[str, Any]) -> str:
@@ -35,10 +39,16 @@ def _named(settings: dict[str, Any]) -> str:
 
 @op(grad_name=_named)
 def upsample(x: np.ndarray, *, size: Ints, scales: Scales, mode: str, align_corners: bool) -> np.ndarray:
-    """The last axes resampled to `size`; modes are nearest, nearest-exact, linear, cubic, and linear-aa, cubic-aa, lanczos-aa."""
+    """The last axes resampled to `size`; modes: nearest, nearest-exact, linear, cubic, linear-aa, cubic-aa, lanczos-aa."""
     first = x.ndim - len(size)
     for axis in range(x.ndim - 1, first - 1, -1):
-        how = (x.shape[axis], size[axis - first], _factor(x.shape[axis], size, scales, axis - first, mode), mode, align_corners)
+        how = (
+            x.shape[axis],
+            size[axis - first],
+            _factor(x.shape[axis], size, scales, axis - first, mode),
+            mode,
+            align_corners,
+        )
         if x.dtype == np.uint8 and "nearest" not in mode:
             x = _resampled_bytes(x, axis, taps(*how, np.dtype(np.float64)))
         else:
@@ -47,8 +57,8 @@ def upsample(x: np.ndarray, *, size: Ints, scales: Scales, mode: str, align_corn
 
 
 def _factor(n: int, size: Ints, scales: Scales, axis: int, mode: str) -> float | None:
-    """The factor for positions: PyTorch takes it from the sizes where an image keeps or doubles a size and mode is nearest,
-    and where a filter keeps a size."""
+    """The factor for positions: PyTorch takes it from the sizes where an image keeps or doubles a size and the mode is
+    nearest, and where a filter keeps a size."""
     exact = n == size[axis] or (mode == "nearest" and 2 * n == size[axis])
     return None if exact and ((mode == "nearest" and len(size) == 2) or mode.endswith("-aa")) else scales[axis]
 
@@ -131,7 +141,7 @@ def _linear_taps(n: int, m: int, places: np.ndarray, step: Any, align_corners: b
 
 
 def cubic_weights(t: np.ndarray, a: float = -0.75) -> list[np.ndarray]:
-    """Weights of four neighbours for a position t between the middle two: Keys' cubic convolution (1981) with slope a."""
+    """Weights of four neighbours of a position t between the middle two: Keys' cubic convolution (1981)."""
     far, near = t + 1, t
     return [
         ((a * far - 5 * a) * far + 8 * a) * far - 4 * a,
@@ -204,7 +214,7 @@ def upsample_dx(dy: Any, x_meta: Meta, size: Ints, scales: Scales, mode: str, al
 
 @op(grad_name=lambda settings: _named(settings).replace("Backward0", "BackwardBackward0"))
 def upsample_adjoint(x: np.ndarray, *, size: Ints, scales: Scales, mode: str, align_corners: bool) -> np.ndarray:
-    """Every element of a resampled plane given back, by their weights, to the places of a plane of `size` that it came from."""
+    """Every element of a resampled plane given back, by the weights, to the places of a plane of `size`."""
     first = x.ndim - len(size)
     for axis in range(first, x.ndim):
         factor = _factor(size[axis - first], tuple(x.shape[first:]), scales, axis - first, mode)

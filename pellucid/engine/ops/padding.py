@@ -1,4 +1,4 @@
-"""Padding: with a constant, or with the tensor's own elements (mirrored, repeated at the edge, or around the corner)."""
+"""Padding: with a constant, or with the tensor's own elements (mirrored, the edge again, or from the other end)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def constant_pad_meta(x: Meta, *, pad: Pairs, value: Any) -> Meta:
     for axis, (n, (before, after)) in enumerate(zip(x.shape, pad, strict=True)):
         check(
             n + before >= 0 and n + after >= 0 and shape[axis] >= 0,
-            f"The input size {n}, plus negative padding {before} and {after}, resulted in a negative output size, which is"
+            f"The input size {n}, plus negative padding {before} and {after}, resulted in a negative output size,"
+            " which is"
             f" invalid. Check dimension {axis} of your input. narrow(): length must be non-negative.",
         )
     return _like(x, shape)
@@ -87,7 +88,11 @@ def border_pad_meta(x: Meta, *, pad: Pairs, mode: str) -> Meta:
         all(each >= 1 for each in space) or mode == "circular",
         f"input (shape {list(x.shape)}) is too small. Calculated output shape: {list(shape)}",
     )
-    check(x.dtype.name != "bool" or mode == "circular", f"\"{_kernel_name(mode)}{len(pad)}d\" not implemented for '{title(x.dtype)}'", NotImplementedError)
+    check(
+        x.dtype.name != "bool" or mode == "circular",
+        f"\"{_kernel_name(mode)}{len(pad)}d\" not implemented for '{title(x.dtype)}'",
+        NotImplementedError,
+    )
     return _like(x, shape) if mode != "circular" else Meta.of(shape, x.dtype, x.device)
 
 
@@ -104,7 +109,8 @@ def _check_border(x: Meta, pad: Pairs, mode: str) -> None:
     sizes = x.shape if x.ndim == count + 1 else x.shape[1:]
     check(
         x.ndim in (count + 1, count + 2) and 0 not in sizes,
-        f"Expected {count + 1}D or {count + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions"
+        f"Expected {count + 1}D or {count + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero"
+        " dimensions"
         f" for input, but got: {list(x.shape)}",
     )
     if mode == "reflect":
@@ -112,7 +118,8 @@ def _check_border(x: Meta, pad: Pairs, mode: str) -> None:
             before, after = pad[axis - first]
             check(
                 before < x.shape[axis] and after < x.shape[axis],
-                f"Argument #{2 * (x.ndim - axis) + 2}: Padding size should be less than the corresponding input dimension, but"
+                f"Argument #{2 * (x.ndim - axis) + 2}: Padding size should be less than the corresponding input"
+                " dimension, but"
                 f" got: padding ({before}, {after}) at dimension {axis} of input {list(x.shape)}",
             )
 
@@ -123,12 +130,14 @@ def _check_circular(x: Meta, pad: Pairs) -> None:
         n = x.shape[axis]
         check(
             before <= n and after <= n,
-            f"Padding value causes wrapping around more than once. (padding ({before}, {after}) at dimension {axis} of input"
+            f"Padding value causes wrapping around more than once. (padding ({before}, {after}) at dimension {axis}"
+            " of input"
             f" {list(x.shape)})",
         )
         check(
             n + before + after >= 0,
-            f"Negative padding value is resulting in an empty dimension (padding ({before}, {after}) at dimension {axis} of"
+            f"Negative padding value is resulting in an empty dimension (padding ({before}, {after}) at dimension"
+            f" {axis} of"
             f" input {list(x.shape)})",
         )
 

@@ -44,7 +44,10 @@ def fresh(x: np.ndarray, space: Ints, value: Any, kind: Any = None) -> np.ndarra
 
 
 def _check_window(name: str, x: Meta, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, space: Ints) -> None:
-    check(all(each > 0 for each in (*kernel, *stride)), f"{name}: stride should not be zero, nor kernel_size: {stride}, {kernel}")
+    check(
+        all(each > 0 for each in (*kernel, *stride)),
+        f"{name}: stride should not be zero, nor kernel_size: {stride}, {kernel}",
+    )
     check(
         all(each > 0 for each in dilation),
         f"{name}: dilation should be greater than zero, but got dilation: {list(dilation)}",
@@ -106,7 +109,9 @@ def _largest_along(
     first = x.ndim - count + axis
     lead = (slice(None),) * first
     parts = [(*lead, slice(i * d, i * d + s * (m - 1) + 1 if m else i * d, s)) for i in range(k)]
-    outside = np.maximum(0, -((np.arange(m) * s - p) // d)).astype(kind)  # places of each window before the first element
+    outside = np.maximum(0, -((np.arange(m) * s - p) // d)).astype(
+        kind
+    )  # places of each window before the first element
     values = x[parts[0]].copy(order="K")
     best = np.zeros_like(values, kind)
     best += kind(smaller) * outside.reshape([-1 if i == first else 1 for i in range(x.ndim)])
@@ -118,7 +123,9 @@ def _largest_along(
         if has_nan:
             better |= np.isnan(part)
         np.maximum(values, part, out=values)
-        change = kind(i * smaller) - best  # by arithmetic that wraps around: choosing by a mask mispredicts every other element
+        change = (
+            kind(i * smaller) - best
+        )  # by arithmetic that wraps around: choosing by a mask mispredicts every other element
         if which is not None:
             change += which[parts[i]]
         change *= better.view(np.uint8)
@@ -126,7 +133,9 @@ def _largest_along(
     return values, best
 
 
-def _surrounded(x: np.ndarray, space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, value: Any) -> np.ndarray:
+def _surrounded(
+    x: np.ndarray, space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, value: Any
+) -> np.ndarray:
     """`x` with so much of `value` around it that every window lies inside."""
     inside = x.shape[x.ndim - len(space) :]
     size, middle = [], []
@@ -232,7 +241,8 @@ def max_unpool(x: np.ndarray, indices: np.ndarray, *, size: Ints) -> np.ndarray:
     wrong = (indices < 0) | (indices >= plane)
     if wrong.any():
         raise RuntimeError(
-            f"Found an invalid max index: {int(indices[wrong][0])} (output volumes are of size {'x'.join(map(str, size))})"
+            f"Found an invalid max index: {int(indices[wrong][0])} (output volumes are of size"
+            f" {'x'.join(map(str, size))})"
         )
     lead = x.shape[: x.ndim - len(size)]
     flat, total = _across_planes(indices, lead, size)
@@ -247,12 +257,14 @@ def max_unpool_meta(x: Meta, indices: Meta, *, size: Ints) -> Meta:
     check(indices.dtype is dtypes.int64, f"elements in indices should be type int64 but got: {title(indices.dtype)}")
     check(
         x.ndim in (count + 1, count + 2),
-        f"Input to max_unpooling{count}d should be a {count + 1}d or {count + 2}d Tensor, but got a tensor with {x.ndim}"
+        f"Input to max_unpooling{count}d should be a {count + 1}d or {count + 2}d Tensor, but got a tensor with"
+        f" {x.ndim}"
         " dimensions.",
     )
     check(
         x.shape == indices.shape,
-        f"Expected shape of indices to be same as that of the input tensor ({list(x.shape)}) but got indices tensor with"
+        f"Expected shape of indices to be same as that of the input tensor ({list(x.shape)}) but got indices tensor"
+        " with"
         f" shape: {list(indices.shape)}",
     )
     for axis in range(1, x.ndim):
@@ -307,22 +319,31 @@ def adaptive_spans(n: int, m: int) -> list[tuple[int, int]]:
 def adaptive_max_pool_meta(x: Meta, *, size: Ints) -> tuple[Meta, Meta]:
     _check_adaptive("adaptive_max_pool", x, size)
     shape = (*x.shape[: x.ndim - len(size)], *size)
-    return (planes(x, shape), planes(x, shape, dtypes.int64)) if len(size) == 2 else (x.like(shape), x.like(shape, dtypes.int64))
+    return (
+        (planes(x, shape), planes(x, shape, dtypes.int64))
+        if len(size) == 2
+        else (x.like(shape), x.like(shape, dtypes.int64))
+    )
 
 
 def _check_adaptive(name: str, x: Meta, size: Ints) -> None:
     count = len(size)
     name = f"{name}{count}d"
-    check(x.ndim in (count + 1, count + 2), f"{name}(): Expected {count + 1}D or {count + 2}D tensor, but got: {list(x.shape)}")
+    check(
+        x.ndim in (count + 1, count + 2),
+        f"{name}(): Expected {count + 1}D or {count + 2}D tensor, but got: {list(x.shape)}",
+    )
     for axis in range(1, x.ndim):
         check(
             x.shape[axis] > 0,
-            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(x.shape)} with"
+            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes"
+            f" {list(x.shape)} with"
             f" dimension {axis} being empty",
         )
     check(
         all(each >= 0 for each in size),
-        f"{name}: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, size))}}}",
+        f"{name}: elements of output_size must be greater than or equal to 0 but received"
+        f" {{{', '.join(map(str, size))}}}",
     )
     refuse(name, x, (2,))
 
@@ -337,12 +358,21 @@ def adaptive_max_pool_dx(dvalues: Any, indices: Any, x_meta: Meta, size: Ints) -
 
 @op(grad_name=_numbered("AvgPool#DBackward0", "kernel"))
 def avg_pool(
-    x: np.ndarray, *, kernel: Ints, stride: Ints, padding: Ints, ceil_mode: bool, count_include_pad: bool, divisor: int | None
+    x: np.ndarray,
+    *,
+    kernel: Ints,
+    stride: Ints,
+    padding: Ints,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None,
 ) -> np.ndarray:
     """The mean of each window; padding counts as zeros, or not at all; `divisor` replaces the count."""
     first = x.ndim - len(kernel)
     ones = (1,) * len(kernel)
-    space = tuple([pooled_size(*each, ceil_mode) for each in zip(x.shape[first:], kernel, stride, padding, ones, strict=True)])
+    space = tuple(
+        [pooled_size(*each, ceil_mode) for each in zip(x.shape[first:], kernel, stride, padding, ones, strict=True)]
+    )
     divisors = _divisors(x.shape[first:], space, kernel, stride, padding, count_include_pad, divisor)
     total = _surrounded(x, space, kernel, stride, padding, ones, 0)
     for axis, (k, s, m) in enumerate(zip(kernel, stride, space, strict=True), start=first):
@@ -384,7 +414,9 @@ def avg_pool_meta(
     check(divisor is None or divisor != 0, "divisor must be not zero")
     check(all(each > 0 for each in stride), f"avg_pool{count}d: stride should not be zero (got {list(stride)})")
     first, ones = x.ndim - count, (1,) * count
-    space = tuple([pooled_size(*each, ceil_mode) for each in zip(x.shape[first:], kernel, stride, padding, ones, strict=True)])
+    space = tuple(
+        [pooled_size(*each, ceil_mode) for each in zip(x.shape[first:], kernel, stride, padding, ones, strict=True)]
+    )
     _check_window(f"avg_pool{count}d", x, kernel, stride, padding, ones, space)
     shape = (*x.shape[:first], *space)
     return planes(x, shape) if count == 2 else x.like(shape)

@@ -16,7 +16,9 @@ Ints = tuple[int, ...]
 
 
 @op(outputs=("values", "indices"), grad_name=lambda settings: f"FractionalMaxPool{len(settings['size'])}DBackward0")
-def fractional_max_pool(x: np.ndarray, samples: np.ndarray, *, kernel: Ints, size: Ints) -> tuple[np.ndarray, np.ndarray]:
+def fractional_max_pool(
+    x: np.ndarray, samples: np.ndarray, *, kernel: Ints, size: Ints
+) -> tuple[np.ndarray, np.ndarray]:
     """The largest value, and its index, of `size` windows whose distances the random `samples` in [0, 1) vary.
 
     `x` is (N, C, *space), `samples` (N, C, axes); in two dimensions the width has the first sample.
@@ -58,7 +60,8 @@ def fractional_max_pool_meta(x: Meta, samples: Meta, *, kernel: Ints, size: Ints
     for axis in range(1, x.ndim):
         check(
             x.shape[axis] > 0,
-            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got {list(x.shape)} with dimension"
+            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got {list(x.shape)} with"
+            " dimension"
             f" {axis} being empty.",
         )
     check(samples.dtype is x.dtype, "Expect _random_samples to have the same dtype as input")
@@ -68,7 +71,10 @@ def fractional_max_pool_meta(x: Meta, samples: Meta, *, kernel: Ints, size: Ints
     check(samples.shape[2] == count, f"Expect _random_samples.size(2) equals to {count}; got {samples.shape[2]}.")
     titles = ("time", "height", "width")[3 - count :]
     for title, n, m, k in zip(titles, x.shape[2:], size, kernel, strict=True):
-        check(m > 0 and k > 0, f"{name}(): output_size and kernel_size must be positive, got {list(size)} and {list(kernel)}")
+        check(
+            m > 0 and k > 0,
+            f"{name}(): output_size and kernel_size must be positive, got {list(size)} and {list(kernel)}",
+        )
         check(m + k - 1 <= n, f"{name}(): pool {title} {k} too large relative to input {title} {n} (for {m} windows)")
     refuse(name, x, (2,))
     shape = (*x.shape[:2], *size)

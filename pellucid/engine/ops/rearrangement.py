@@ -28,7 +28,10 @@ def pixel_shuffle(x: np.ndarray, *, factor: int) -> np.ndarray:
 
 @pixel_shuffle.meta
 def pixel_shuffle_meta(x: Meta, *, factor: int) -> Meta:
-    check(x.ndim >= 3, f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {x.ndim} dimension(s)")
+    check(
+        x.ndim >= 3,
+        f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {x.ndim} dimension(s)",
+    )
     check(factor > 0, f"pixel_shuffle expects a positive upscale_factor, but got {factor}")
     check(
         x.shape[-3] % factor**2 == 0,
@@ -55,12 +58,16 @@ def pixel_unshuffle(x: np.ndarray, *, factor: int) -> np.ndarray:
 
 @pixel_unshuffle.meta
 def pixel_unshuffle_meta(x: Meta, *, factor: int) -> Meta:
-    check(x.ndim >= 3, f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {x.ndim} dimension(s)")
+    check(
+        x.ndim >= 3,
+        f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {x.ndim} dimension(s)",
+    )
     check(factor > 0, f"pixel_unshuffle expects a positive downscale_factor, but got {factor}")
     for axis, name in ((-2, "height"), (-1, "width")):
         check(
             x.shape[axis] % factor == 0,
-            f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({axis})={x.shape[axis]} is not"
+            f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but"
+            f" input.size({axis})={x.shape[axis]} is not"
             f" divisible by {factor}",
         )
     return planes(x, (*x.shape[:-3], x.shape[-3] * factor**2, x.shape[-2] // factor, x.shape[-1] // factor))
@@ -103,7 +110,11 @@ def im2col(x: np.ndarray, *, kernel: Ints, dilation: Ints, padding: Ints, stride
 
 
 def _check_window(kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> None:
-    for name, short, value in (("kernel size", "kernel", kernel), ("dilation", "dilation", dilation), ("stride", "stride", stride)):
+    for name, short, value in (
+        ("kernel size", "kernel", kernel),
+        ("dilation", "dilation", dilation),
+        ("stride", "stride", stride),
+    ):
         check(
             all(each > 0 for each in value),
             f"{name} should be greater than zero, but got {short}_height: {value[0]} {short}_width: {value[1]}",
@@ -119,13 +130,15 @@ def im2col_meta(x: Meta, *, kernel: Ints, dilation: Ints, padding: Ints, stride:
     _check_window(kernel, dilation, padding, stride)
     check(
         x.ndim == 4 and 0 not in x.shape[1:],
-        "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got:"
+        "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input,"
+        " but got:"
         f" {list(x.shape)}",
     )
     space = output_space(x.shape[2:], kernel, stride, padding, dilation)
     check(
         all(each > 0 for each in space),
-        f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={kernel}, dilation={dilation}, padding={padding},"
+        f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={kernel}, dilation={dilation},"
+        f" padding={padding},"
         f" calculated shape of the array of sliding blocks as {space}, but its components must be at least one.",
     )
     check(
@@ -156,7 +169,8 @@ def col2im_meta(x: Meta, *, size: Ints, kernel: Ints, dilation: Ints, padding: I
     _check_window(kernel, dilation, padding, stride)
     check(
         x.ndim == 3 and 0 not in x.shape[1:],
-        "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got:"
+        "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for"
+        " input, but got:"
         f" {list(x.shape)}",
     )
     count = kernel[0] * kernel[1]
@@ -168,7 +182,8 @@ def col2im_meta(x: Meta, *, size: Ints, kernel: Ints, dilation: Ints, padding: I
     space = output_space(size, kernel, stride, padding, dilation)
     check(
         x.shape[2] == space[0] * space[1] and min(space) > 0,
-        f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, stride={stride}, expected size"
+        f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, stride={stride},"
+        " expected size"
         f" of input's dimension 2 to match the calculated number of sliding blocks {space[0]} * {space[1]} ="
         f" {space[0] * space[1]}, but got input.size(2)={x.shape[2]}.",
     )

@@ -133,9 +133,6 @@ from pellucid.nn.functional.pooling import (
     max_pool2d_with_indices,
     max_pool3d,
     max_pool3d_with_indices,
-    max_unpool1d,
-    max_unpool2d,
-    max_unpool3d,
 )
 from pellucid.nn.functional.interpolation import (
     interpolate,
@@ -161,3 +158,4 @@ from pellucid.nn.functional.random_pooling import (
     fractional_max_pool3d,
     fractional_max_pool3d_with_indices,
 )
+from pellucid.nn.functional.unpooling import max_unpool1d, max_unpool2d, max_unpool3d

@@ -196,7 +196,9 @@ def _need_tensors(function: str, input: Any, weight: Any, bias: Any) -> None:
     for name, value in (("input", input), ("weight", weight), ("bias", bias)):
         if not is_tensor(value) and not (name == "bias" and value is None):
             position = ("input", "weight", "bias").index(name) + 1
-            raise TypeError(f"{function}(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}")
+            raise TypeError(
+                f"{function}(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
+            )
 
 
 def _with_batch(function: str, input: Any, space: int) -> tuple[Any, bool]:
@@ -254,7 +256,9 @@ def _padding_by_name(
         return x, (0,) * space
     check(padding == "same", f"Invalid padding string: '{padding}' (it may be 'valid' or 'same')")
     check(all(each == 1 for each in stride), "padding='same' is not supported for strided convolutions")
-    check(weight.ndim == space + 2, f"Expected a weight with {space + 2} dimensions, but got shape {list(weight.shape)}")
+    check(
+        weight.ndim == space + 2, f"Expected a weight with {space + 2} dimensions, but got shape {list(weight.shape)}"
+    )
     total = [d * (k - 1) for k, d in zip(weight.shape[2:], dilation, strict=True)]
     if any(each % 2 for each in total):
         x = constant_pad(x, pad=((0, 0), (0, 0), *[(0, each % 2) for each in total]), value=0)

@@ -16,8 +16,8 @@ __all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
 
 _MODES = {
     "nearest": ("nearest", (3, 4, 5)), "nearest-exact": ("nearest-exact", (3, 4, 5)), "linear": ("linear", (3,)),
-    "bilinear": ("linear", (4,)), "bicubic": ("cubic", (4,)), "trilinear": ("linear", (5,)), "area": ("area", (3, 4, 5)),
-    "lanczos": ("lanczos", (4,)),
+    "bilinear": ("linear", (4,)), "bicubic": ("cubic", (4,)), "trilinear": ("linear", (5,)),
+    "area": ("area", (3, 4, 5)), "lanczos": ("lanczos", (4,)),
 }  # fmt: skip
 
 
@@ -33,9 +33,9 @@ def interpolate(
     """The input (N, C, L), (N, C, H, W) or (N, C, D, H, W) at another `size`, or `scale_factor` times its size.
 
     `mode`: "nearest" (rounds down), "nearest-exact", "linear", "bilinear", "trilinear", "bicubic" (Keys 1981,
-    a = −0.75), "lanczos" (with antialias only) or "area" (means). `align_corners` puts the centres, not the edges, of the corner pixels onto each
-    other; `antialias` widens the filter when an image shrinks; `recompute_scale_factor` computes positions from the
-    rounded sizes instead of the given factor.
+    a = −0.75), "lanczos" (with antialias only) or "area" (means). `align_corners` puts the centres, not the edges, of
+    the corner pixels onto each other; `antialias` widens the filter when an image shrinks; `recompute_scale_factor`
+    computes positions from the rounded sizes instead of the given factor.
 
     >>> import pellucid as torch
     >>> torch.nn.functional.interpolate(torch.tensor([[[1., 3.]]]), scale_factor=2, mode="linear", align_corners=False)
@@ -75,8 +75,10 @@ def _size_and_scales(
     factors = tuple(scale_factor) if isinstance(scale_factor, list | tuple) else (scale_factor,) * len(inside)
     check(
         len(factors) == len(inside),
-        "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of"
-        f" {list(inside)} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format"
+        "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial"
+        " dimensions of"
+        f" {list(inside)} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2,"
+        " ...,dK) format"
         " and scale_factor in (s1, s2, ...,sK) format.",
         ValueError,
     )
@@ -91,13 +93,15 @@ def _given_size(size: Any, inside: tuple[int, ...]) -> tuple[int, ...]:
     check(
         len(size) == len(inside),
         "Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of"
-        f" {list(inside)} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size"
+        f" {list(inside)} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format"
+        " and output size"
         " in (o1, o2, ...,oK) format.",
         ValueError,
     )
     if not all(isinstance(each, int) or hasattr(each, "__index__") for each in size):
         raise TypeError(
-            "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with types"
+            "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size"
+            " with types"
             f" {[type(each) for each in size]}"
         )
     return tuple([int(each) for each in size])
@@ -108,15 +112,19 @@ def _check_mode(mode: str, input: Tensor, antialias: bool) -> None:
     if mode not in _MODES:
         raise NotImplementedError(
             "Input Error: Only 3D, 4D and 5D input Tensors supported (got"
-            f" {input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})"
+            f" {input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area |"
+            f" nearest-exact (got {mode})"
         )
     ranks = _MODES[mode][1]
     if input.ndim not in ranks:
         if input.ndim in (3, 4, 5):
             fitting = {3: "linear", 4: "bilinear", 5: "trilinear"}[input.ndim]
-            raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {ranks[0]}D input (use mode='{fitting}')")
+            raise NotImplementedError(
+                f"Got {input.ndim}D input, but {mode} mode needs {ranks[0]}D input (use mode='{fitting}')"
+            )
         raise NotImplementedError(
-            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest | linear |"
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest |"
+            " linear |"
             f" bilinear | bicubic | trilinear | area | nearest-exact (got {mode})"
         )
     if mode == "lanczos" and not antialias:
@@ -137,9 +145,7 @@ def upsample(
     >>> torch.nn.functional.upsample(torch.ones(1, 1, 2), scale_factor=2)
     tensor([[[1., 1., 1., 1.]]])
     """
-    warnings.warn(
-        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
-    )
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 

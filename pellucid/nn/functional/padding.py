@@ -31,9 +31,11 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     pairs = _pairs(as_ints(pad, "pad", "pad"), input.ndim)
     if mode == "constant":
         return ops.constant_pad(input, pad=_all_axes(pairs, input.ndim), value=0 if value is None else value)
-    check(value is None or value == 0, f"Padding mode \"{mode}\" doesn't take in value argument")
+    check(value is None or value == 0, f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in ("reflect", "replicate", "circular"):
-        raise NotImplementedError(f"Unrecognised padding mode {mode} (it may be constant, reflect, replicate or circular)")
+        raise NotImplementedError(
+            f"Unrecognised padding mode {mode} (it may be constant, reflect, replicate or circular)"
+        )
     _check_supported(len(pairs), input.ndim, mode)
     return ops.border_pad(input, pad=pairs, mode=mode)
 

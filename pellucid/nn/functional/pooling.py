@@ -1,6 +1,7 @@
-"""Max, average and p-norm pooling as functions, sliding or adaptive, and the inverse of max pooling.
+"""Max, average and p-norm pooling as functions, sliding or adaptive.
 
-Windows at random places are in `random_pooling.py`; the layers are in `pellucid/nn/modules/pooling.py`.
+Windows at random places are in `random_pooling.py`, the inverse of max pooling is in `unpooling.py`; the layers are in
+`pellucid/nn/modules/pooling.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __all__ = [
     "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices",
     "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices", "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d",
     "lp_pool2d", "lp_pool3d", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices",
-    "max_pool3d", "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d", "max_unpool3d",
+    "max_pool3d", "max_pool3d_with_indices",
 ]  # fmt: skip
 
 IntOrInts = int | Sequence[int]
@@ -27,7 +28,7 @@ Ints = tuple[int, ...]
 _WORDS = {1: "one int", 2: "two ints", 3: "three ints"}
 
 
-def _sizes(function: str, argument: str, value: Any, count: int) -> Ints:
+def window_sizes(function: str, argument: str, value: Any, count: int) -> Ints:
     """One int per dimension from an int, or a sequence of one or `count` ints."""
     ints = as_ints(value, function, argument)
     check(
@@ -41,7 +42,7 @@ def _sizes(function: str, argument: str, value: Any, count: int) -> Ints:
 
 
 def _check_planes(function: str, x: Tensor, count: int) -> None:
-    """RuntimeError unless the input is a batch of planes, or one without a batch dimension, and not empty but for the batch."""
+    """RuntimeError unless the input is planes with or without a batch dimension, and not empty but for the batch."""
     ranks = f"{count + 1}D or {count + 2}D"
     check(
         x.ndim in (count + 1, count + 2),
@@ -51,7 +52,8 @@ def _check_planes(function: str, x: Tensor, count: int) -> None:
     inside = x.shape if x.ndim == count + 1 else x.shape[1:]
     check(
         0 not in inside,
-        f"{function}: Expected {ranks} (batch mode) tensor with optional 0 dim batch size for input, but got:{list(x.shape)}",
+        f"{function}: Expected {ranks} (batch mode) tensor with optional 0 dim batch size for input, but"
+        f" got:{list(x.shape)}",
     )
 
 
@@ -64,7 +66,8 @@ def _lowered(x: Any) -> Any:
     return shape.squeeze_axis(x, axis=x.ndim - 2)
 
 
-def _stride(stride: Any, kernel_size: Any) -> Any:
+def stride_of(stride: Any, kernel_size: Any) -> Any:
+    """The stride, which is the kernel size where it is None or empty."""
     return kernel_size if stride is None or (isinstance(stride, list | tuple) and not stride) else stride
 
 
@@ -72,10 +75,10 @@ def _max_pool(
     function: str, count: int, x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> tuple[Any, Any]:
     need_tensor(x, function)
-    kernel = _sizes(function, "kernel_size", kernel_size, count)
-    stride = _sizes(function, "stride", _stride(stride, kernel), count)
-    padding = _sizes(function, "padding", padding, count)
-    dilation = _sizes(function, "dilation", dilation, count)
+    kernel = window_sizes(function, "kernel_size", kernel_size, count)
+    stride = window_sizes(function, "stride", stride_of(stride, kernel), count)
+    padding = window_sizes(function, "padding", padding, count)
+    dilation = window_sizes(function, "dilation", dilation, count)
     _check_planes(function, x, count)
     if count > 1:
         return ops.max_pool(
@@ -224,11 +227,15 @@ def _avg_pool(
     divisor_override: int | None,
 ) -> Any:
     need_tensor(x, function)
-    kernel = _sizes(function, "kernel_size", kernel_size, count)
-    stride = _sizes(function, "stride", _stride(stride, kernel), count)
-    padding = _sizes(function, "padding", padding, count)
+    kernel = window_sizes(function, "kernel_size", kernel_size, count)
+    stride = window_sizes(function, "stride", stride_of(stride, kernel), count)
+    padding = window_sizes(function, "padding", padding, count)
     _check_planes(function, x, count)
-    how: dict[str, Any] = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad), "divisor": divisor_override}
+    how: dict[str, Any] = {
+        "ceil_mode": bool(ceil_mode),
+        "count_include_pad": bool(count_include_pad),
+        "divisor": divisor_override,
+    }
     if count > 1:
         return ops.avg_pool(x, kernel=kernel, stride=stride, padding=padding, **how)
     return _lowered(ops.avg_pool(_lifted(x), kernel=(1, *kernel), stride=(1, *stride), padding=(0, *padding), **how))
@@ -260,15 +267,17 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """The mean of each window of (N, C, H, W) or (C, H, W); padding counts as zeros unless `count_include_pad` is False.
+    """The mean of each window of (N, C, H, W) or (C, H, W).
 
-    `divisor_override` replaces the number of elements that a sum is divided by.
+    Padding counts as zeros unless `count_include_pad` is False; `divisor_override` replaces the number of elements that a sum is divided by.
 
     >>> import pellucid as torch
     >>> torch.nn.functional.avg_pool2d(torch.tensor([[[1., 3.], [2., 0.]]]), 2)
     tensor([[[1.5000]]])
     """
-    return _avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return _avg_pool(
+        "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
 
 
 def avg_pool3d(
@@ -286,7 +295,9 @@ def avg_pool3d(
     >>> torch.nn.functional.avg_pool3d(torch.ones(1, 2, 4, 4, 4), 2).shape
     torch.Size([1, 2, 2, 2, 2])
     """
-    return _avg_pool("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return _avg_pool(
+        "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
 
 
 # -- adaptive ------------------------------------------------------------------------------------------------------
@@ -300,7 +311,8 @@ def _output_size(function: str, value: Any, x: Tensor, count: int) -> Ints:
         given = value if value is not None else (None,) * count
         check(
             len(given) in (1, count) if value is not None else True,
-            f"{function}: output_size must be {count} (a single int, or one int or None per dimension), but got {value}",
+            f"{function}: output_size must be {count} (a single int, or one int or None per dimension), but got"
+            f" {value}",
         )
         check(
             x.ndim > len(given),
@@ -333,7 +345,8 @@ def adaptive_avg_pool1d(input: Tensor, output_size: IntOrInts) -> Tensor:
 def _check_signal(function: str, x: Tensor) -> None:
     check(
         x.ndim in (2, 3),
-        f"Expected 2 to 3 dimensions, but got {x.ndim}-dimensional tensor for argument #1 'self' (while checking arguments for"
+        f"Expected 2 to 3 dimensions, but got {x.ndim}-dimensional tensor for argument #1 'self' (while checking"
+        " arguments for"
         f" {function})",
     )
 
@@ -377,7 +390,7 @@ def _adaptive_max(function: str, count: int, input: Tensor, output_size: Any) ->
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: IntOrInts, return_indices: bool = False) -> Any:
-    """The largest values of `output_size` evenly spread windows of (N, C, L) or (C, L), and with `return_indices` where.
+    """The largest values of `output_size` evenly spread windows of (N, C, L) or (C, L), with `return_indices` also where.
 
     >>> import pellucid as torch
     >>> torch.nn.functional.adaptive_max_pool1d(torch.tensor([[1., 3., 2., 0.]]), 2)
@@ -447,13 +460,13 @@ def adaptive_max_pool3d_with_indices(
     return _adaptive_max("adaptive_max_pool3d", 3, input, output_size)
 
 
-# -- norms and the inverse of max pooling --------------------------------------------------------------------------
+# -- norms ---------------------------------------------------------------------------------------------------------
 
 
 def _lp_pool(count: int, x: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Any:
     function = f"lp_pool{count}d"
     need_tensor(x, function)
-    kernel = _sizes(function, "kernel_size", kernel_size, count)
+    kernel = window_sizes(function, "kernel_size", kernel_size, count)
     means = _avg_pool(function, count, x.pow(norm_type), kernel, stride, 0, ceil_mode, True, None)
     places = 1
     for each in kernel:
@@ -492,116 +505,7 @@ def lp_pool3d(
     """(sum of x^p)^(1/p) over each window of (N, C, D, H, W) or (C, D, H, W), where p is `norm_type`.
 
     >>> import pellucid as torch
-    >>> torch.nn.functional.lp_pool3d(torch.ones(1, 2, 2, 2), 3, 2)
-    tensor([[[[2.0000]]]])
+    >>> torch.nn.functional.lp_pool3d(torch.ones(1, 2, 2, 2), 3, 2).round()
+    tensor([[[[2.]]]])
     """
     return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-def _unpooled_size(
-    function: str, x: Tensor, kernel: Ints, stride: Ints, padding: Ints, output_size: Sequence[int] | None
-) -> Ints:
-    count = len(kernel)
-    inside = x.shape[x.ndim - count :]
-    plain = [(n - 1) * s + k - 2 * p for n, k, s, p in zip(inside, kernel, stride, padding, strict=True)]
-    if output_size is None:
-        size = tuple(plain)
-    else:
-        check(
-            len(output_size) in (count, count + 2),
-            f"output_size should be a sequence containing {count} or {count + 2} elements, but it has a length of"
-            f" '{len(output_size)}'",
-            ValueError,
-        )
-        size = tuple([int(each) for each in output_size[-count:]])
-        for axis, (n, s, each) in enumerate(zip(plain, stride, size, strict=True)):
-            check(
-                n - s < each < n + s,
-                f'invalid output_size "{size}" (dim {axis} must be between {n - s} and {n + s})',
-                ValueError,
-            )
-    for axis, each in enumerate(size):
-        check(
-            each >= 0,
-            f"max_unpooling: output_size must contain non-negative spatial dimensions, but got output_size[{axis}]={each}",
-            ValueError,
-        )
-    return size
-
-
-def _max_unpool(
-    count: int, x: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
-) -> Any:
-    function = f"max_unpool{count}d"
-    need_tensor(x, function)
-    need_tensor(indices, function, "indices", 2)
-    kernel = _sizes(function, "kernel_size", kernel_size, count)
-    stride = _sizes(function, "stride", _stride(stride, kernel), count)
-    padding = _sizes(function, "padding", padding, count)
-    check(all(each > 0 for each in stride), f"strides should be greater than zero, but got stride: {list(stride)}")
-    check(
-        x.ndim in (count + 1, count + 2),
-        f"Input to max_unpooling{count}d should be a {count + 1}d or {count + 2}d Tensor, but got a tensor with {x.ndim}"
-        " dimensions.",
-    )
-    size = _unpooled_size(function, x, kernel, stride, padding, output_size)
-    if count > 1:
-        return ops.max_unpool(x, indices, size=size)
-    return shape.squeeze_axis(
-        ops.max_unpool(shape.unsqueeze_axes(x, axes=(x.ndim,)), shape.unsqueeze_axes(indices, axes=(x.ndim,)), size=(*size, 1)),
-        axis=x.ndim,
-    )
-
-
-def max_unpool1d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: IntOrInts,
-    stride: IntOrInts | None = None,
-    padding: IntOrInts = 0,
-    output_size: Sequence[int] | None = None,
-) -> Tensor:
-    """The partial inverse of `max_pool1d`: each value at its index, zeros elsewhere.
-
-    Several lengths are pooled to the same one, so `output_size` may say which it was.
-
-    >>> import pellucid as torch
-    >>> torch.nn.functional.max_unpool1d(torch.tensor([[3., 2.]]), torch.tensor([[1, 2]]), 2)
-    tensor([[0., 3., 2., 0.]])
-    """
-    return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
-
-
-def max_unpool2d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: IntOrInts,
-    stride: IntOrInts | None = None,
-    padding: IntOrInts = 0,
-    output_size: Sequence[int] | None = None,
-) -> Tensor:
-    """The partial inverse of `max_pool2d`: each value at its index, zeros elsewhere; RuntimeError for an index outside.
-
-    >>> import pellucid as torch
-    >>> torch.nn.functional.max_unpool2d(torch.tensor([[[3.]]]), torch.tensor([[[1]]]), 2)
-    tensor([[[0., 3.],
-             [0., 0.]]])
-    """
-    return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
-
-
-def max_unpool3d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: IntOrInts,
-    stride: IntOrInts | None = None,
-    padding: IntOrInts = 0,
-    output_size: Sequence[int] | None = None,
-) -> Tensor:
-    """The partial inverse of `max_pool3d`: each value at its index, zeros elsewhere.
-
-    >>> import pellucid as torch
-    >>> torch.nn.functional.max_unpool3d(torch.ones(1, 1, 1, 1), torch.tensor([[[[7]]]]), 2).flatten()
-    tensor([0., 0., 0., 0., 0., 0., 0., 1.])
-    """
-    return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)

@@ -52,8 +52,8 @@ def fractional_max_pool2d_with_indices(
     """`fractional_max_pool2d` with the indices, whatever `return_indices` says.
 
     >>> import pellucid as torch
-    >>> values, indices = torch.nn.functional.fractional_max_pool2d_with_indices(torch.ones(1, 2, 9, 9), 2, output_size=5)
-    >>> indices.shape
+    >>> F = torch.nn.functional
+    >>> F.fractional_max_pool2d_with_indices(torch.ones(1, 2, 9, 9), 2, output_size=5)[1].shape
     torch.Size([1, 2, 5, 5])
     """
     return _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
@@ -67,7 +67,7 @@ def fractional_max_pool3d(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """The largest values of windows at random distances of (N, C, D, H, W) or (C, D, H, W); see `fractional_max_pool2d`.
+    """The largest values of windows at random distances of (N, C, D, H, W) or (C, D, H, W), as in two dimensions.
 
     >>> import pellucid as torch
     >>> torch.nn.functional.fractional_max_pool3d(torch.ones(1, 2, 9, 9, 9), 2, output_size=5).shape
@@ -110,7 +110,10 @@ def _fractional(
     )
     if output_size is None:
         output_size = _from_ratio(function, count, input, output_ratio)
-    kernel, size = _sizes(function, "kernel_size", kernel_size, count), _sizes(function, "output_size", output_size, count)
+    kernel, size = (
+        _sizes(function, "kernel_size", kernel_size, count),
+        _sizes(function, "output_size", output_size, count),
+    )
     batched = input.ndim == count + 2
     x = input if batched else shape.unsqueeze_axes(input, axes=(0,))
     if samples is None:
@@ -121,7 +124,9 @@ def _fractional(
 
 def _from_ratio(function: str, count: int, input: Tensor, ratio: Any) -> tuple[int, ...]:
     if not isinstance(ratio, list | tuple):
-        raise TypeError(f"{function}(): output_ratio must be {count} numbers between 0 and 1, one per dimension, but got {ratio}")
+        raise TypeError(
+            f"{function}(): output_ratio must be {count} numbers between 0 and 1, one per dimension, but got {ratio}"
+        )
     if len(ratio) != count:
         raise ValueError(f"{function} requires output_ratio to either be a single Int or tuple of Ints. (got {ratio})")
     return tuple([int(n * each) for n, each in zip(input.shape[-count:], ratio, strict=True)])
@@ -130,6 +135,7 @@ def _from_ratio(function: str, count: int, input: Tensor, ratio: Any) -> tuple[i
 def _sizes(function: str, argument: str, value: Any, count: int) -> tuple[int, ...]:
     ints = as_ints(value, function, argument)
     check(
-        len(ints) in (1, count), f"{function}: {argument} must either be a single Int or tuple of Ints, but got {list(ints)}"
+        len(ints) in (1, count),
+        f"{function}: {argument} must either be a single Int or tuple of Ints, but got {list(ints)}",
     )
     return ints * count if len(ints) == 1 else ints

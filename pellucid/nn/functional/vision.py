@@ -106,14 +106,14 @@ def grid_sampler_3d(
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The grid for `grid_sample` of affine maps: `theta` (N, 2, 3) for a size (N, C, H, W), (N, 3, 4) for (N, C, D, H, W).
+    """The grid for `grid_sample` of affine maps `theta`: (N, 2, 3) for a size (N, C, H, W), (N, 3, 4) for volumes.
 
     `align_corners` has to be what `grid_sample` gets.
 
     >>> import pellucid as torch
-    >>> torch.nn.functional.affine_grid(torch.eye(2, 3).unsqueeze(0), (1, 1, 1, 2), align_corners=True)
-    tensor([[[[-1.,  0.],
-              [ 1.,  0.]]]])
+    >>> torch.nn.functional.affine_grid(torch.eye(2, 3).unsqueeze(0), (1, 1, 2, 2), align_corners=True)[0, 0]
+    tensor([[-1., -1.],
+            [ 1., -1.]])
     """
     need_tensor(theta, "affine_grid")
     if align_corners is None:
@@ -129,11 +129,13 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     count = len(size) - 2
     if tuple(theta.shape[-2:]) != (count, count + 1) or theta.ndim != 3:
         raise ValueError(
-            f"Expected a batch of {count}D affine matrices of shape Nx{count}x{count + 1} for size {size}. Got {theta.shape}."
+            f"Expected a batch of {count}D affine matrices of shape Nx{count}x{count + 1} for size {size}. Got"
+            f" {theta.shape}."
         )
     if align_corners and min(size[2:]) == 1:
         warnings.warn(
-            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not"
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True."
+            " This is not"
             " an intended use case of affine_grid. See the documentation of affine_grid for details.",
             stacklevel=2,
         )

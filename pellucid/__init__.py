@@ -137,7 +137,7 @@ from pellucid.engine.tensor.contraction import (
     trace,
 )
 from pellucid.engine.tensor.conversion import clone
-from pellucid.engine.tensor.creation import as_tensor, empty, from_numpy, full, ones, set_default_dtype, tensor, zeros
+from pellucid.engine.tensor.creation import as_tensor, empty, from_numpy, frombuffer, full, ones, set_default_dtype, tensor, zeros
 from pellucid.engine.tensor.dlpack import from_dlpack
 from pellucid.engine.tensor.einsum import einsum
 from pellucid.engine.tensor.exponential import (
@@ -218,6 +218,19 @@ from pellucid.engine.tensor.layout import (
     sparse_coo,
     sparse_csr,
     strided,
+)
+from pellucid.engine.tensor.legacy import (
+    BFloat16Tensor,
+    BoolTensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    HalfTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+    set_default_tensor_type,
 )
 from pellucid.engine.tensor.linalg import (
     addbmm,
@@ -396,6 +409,23 @@ from pellucid.engine.tensor.statistics import (
     trapezoid,
     trapz,
     vander,
+)
+from pellucid.engine.tensor.storages import (
+    BFloat16Storage,
+    BoolStorage,
+    ByteStorage,
+    CharStorage,
+    ComplexDoubleStorage,
+    ComplexFloatStorage,
+    DoubleStorage,
+    FloatStorage,
+    HalfStorage,
+    IntStorage,
+    LongStorage,
+    ShortStorage,
+    TypedStorage,
+    UntypedStorage,
+    is_storage,
 )
 from pellucid.engine.tensor.trigonometry import (
     acos,

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from pellucid.engine.core import dtypes
-from pellucid.engine.core.data import TensorData, from_array, wrap
+from pellucid.engine.core.data import TensorData, from_array, from_storage, wrap
 from pellucid.engine.core.device import CPU, usable
 from pellucid.engine.core.dispatch import forget_plans
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.op import Op, by_name
+from pellucid.engine.core.storage import Storage
 from pellucid.engine.ops import memory as ops
 from pellucid.engine.tensor.arguments import as_size, fitting
 from pellucid.engine.tensor.layout import layout as layout_type
@@ -207,6 +208,34 @@ def from_numpy(ndarray: np.ndarray) -> Any:
     return from_array(ndarray)
 
 
+def frombuffer(buffer: Any, *, dtype: dtype_type, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
+    """A one-dimensional tensor that shares the memory of an object with a buffer; `offset` is in bytes.
+
+    >>> import pellucid as torch
+    >>> torch.frombuffer(bytearray([1, 0, 2, 0]), dtype=torch.int16)
+    tensor([1, 2], dtype=torch.int16)
+    """
+    raw = np.frombuffer(buffer, np.uint8) if len(memoryview(buffer)) else np.zeros(0, np.uint8)
+    size = dtype.itemsize
+    if not len(raw):
+        raise ValueError("both buffer length (0) and count (-1) must not be 0")
+    if not 0 <= offset < len(raw):
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({len(raw)} bytes) - 1")
+    left = len(raw) - offset
+    if count < 0:
+        if left % size:
+            raise ValueError(f"buffer length ({left} bytes) after offset ({offset} bytes) must be a multiple of element size ({size})")
+        count = left // size
+    if count == 0:
+        raise ValueError(f"both buffer length ({len(raw)}) and count ({count}) must not be 0")
+    if count * size > left:
+        raise ValueError(
+            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than actual"
+            f" buffer length ({len(raw)} bytes)"
+        )
+    return _require(from_storage(Storage(raw[offset:]), dtype, 0, (count,), (1,)), requires_grad)
+
+
 def _of_value(
     size: Any, value: Any, out: Any, dtype: dtype_type | None, device: Any, requires_grad: bool, layout: layout_type | None
 ) -> Any:
@@ -318,4 +347,4 @@ def empty(
     return _require(ops.empty(size=shape, dtype=kind, device=usable(device), strides=strides), requires_grad)
 
 
-__all__ = ["as_tensor", "check_layout", "empty", "from_numpy", "full", "ones", "set_default_dtype", "tensor", "zeros"]
+__all__ = ["as_tensor", "check_layout", "empty", "from_numpy", "frombuffer", "full", "ones", "set_default_dtype", "tensor", "zeros"]

@@ -438,26 +438,6 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     return self
 
 
-def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
-    """Look at the storage of `source` (a tensor or storage) from now on."""
-    check(not (graph.requires_grad(self) and not self.is_leaf), "set_ cannot be used on a tensor that has a gradient history")
-    if source is None:
-        source = self.new_empty((0,))
-    if hasattr(source, "_meta") and size is None:
-        meta, offset, storage = source._meta, source._offset, source._storage
-    else:
-        storage = source._storage if hasattr(source, "_storage") else source
-        count = storage.nbytes // self.itemsize
-        sizes = (count - storage_offset,) if size is None else as_size((size,), "set_")
-        meta = Meta.of(sizes, self.dtype, self.device, None if stride is None else as_size((stride,), "set_"))
-        offset = storage_offset
-    self._storage, self._meta, self._offset = storage, meta, offset
-    self._counter = storage
-    self._array = view_of(storage, meta, offset)
-    wrote(self, "set_")
-    return self
-
-
 class ShapeMethods:
     """Rows of `Tensor`."""
 
@@ -487,7 +467,6 @@ class ShapeMethods:
     unfold = unfold
     as_strided = as_strided
     resize_ = resize_
-    set_ = set_
 
     @property
     def T(self: Any) -> Any:

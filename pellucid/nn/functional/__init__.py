@@ -59,6 +59,7 @@ from pellucid.nn.functional.convolution import (
     conv_transpose2d,
     conv_transpose3d,
 )
+from pellucid.nn.functional.ctc import ctc_loss
 from pellucid.nn.functional.distances import (
     cosine_embedding_loss,
     cosine_similarity,
@@ -70,6 +71,7 @@ from pellucid.nn.functional.distances import (
     multi_margin_loss,
     multilabel_margin_loss,
     pairwise_distance,
+    pdist,
     smooth_l1_loss,
     soft_margin_loss,
     triplet_margin_loss,
@@ -87,6 +89,7 @@ from pellucid.nn.functional.dropout import (
 from pellucid.nn.functional.linear import (
     bilinear,
     embedding,
+    embedding_bag,
     linear,
     one_hot,
 )

@@ -180,6 +180,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     tensor([-1.0000,  0.5000])
     """
     check(min_val <= max_val, "min_val cannot be greater than max_val", ValueError)
+    check(min_val >= 0 or input.dtype.is_signed, "cannot do hardtanh on an unsigned type with negative limits")
     return ops.hardtanh(input, low=float(min_val), high=float(max_val), out=_into(input, inplace))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pellucid
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import loss as ops
+from pellucid.engine.ops import pairwise
 from pellucid.nn.functional.loss import reduced, reduction_name
 
 
@@ -308,3 +309,16 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     a, b = pellucid.broadcast_tensors(x1.to(kind), x2.to(kind))
     first, second = a.norm(2, dim, keepdim=True), b.norm(2, dim, keepdim=True)
     return ((a / first.clamp_min(eps)) * (b / second.clamp_min(eps))).sum(dim)
+
+
+def pdist(input: Any, p: float = 2.0) -> Any:
+    """The p-norm of the difference of every two rows i < j of (N, M): N (N - 1) / 2 distances.
+
+    >>> import pellucid as torch
+    >>> torch.nn.functional.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0]]))
+    tensor([5.])
+    """
+    check(input.dim() == 2, f"pdist only supports 2D tensors, got: {input.dim()}D")
+    check(input.is_floating_point(), f"pdist only supports floating-point dtypes, got {input.dtype}")
+    check(p >= 0, f"pdist only supports non-negative p values, got {p}")
+    return pairwise.pdist(input, p=float(p))

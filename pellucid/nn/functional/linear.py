@@ -7,6 +7,7 @@ from typing import Any
 import pellucid
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import embedding as ops
+from pellucid.engine.ops import embedding_bag as bag_ops
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
@@ -70,12 +71,95 @@ def embedding(
     >>> torch.nn.functional.embedding(torch.tensor([1]), torch.tensor([[1.0], [2.0]]))
     tensor([[2.]])
     """
-    if sparse:
-        raise NotImplementedError("embedding(sparse=True) needs sparse gradients, which Pellucid does not have yet; use sparse=False")
+    _refuse_sparse_gradient("embedding", sparse, weight)
     padding = _padding(padding_idx, weight)
     if max_norm is not None:
         renormalise_rows(weight, input, max_norm, norm_type)
     return ops.embedding(weight, input, padding_idx=padding, scale_grad_by_freq=bool(scale_grad_by_freq))
+
+
+def embedding_bag(
+    input: Any,
+    weight: Any,
+    offsets: Any = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
+    """The sum, mean or maximum of the rows of `weight` in each bag: the rows of a 2-D `input`, or runs of a 1-D one from `offsets` on.
+
+    An empty bag gives zeros; positions equal to `padding_idx` do not take part.
+
+    >>> import pellucid as torch
+    >>> table = torch.tensor([[1.0], [3.0], [8.0]])
+    >>> torch.nn.functional.embedding_bag(torch.tensor([0, 1, 2]), table, torch.tensor([0, 2]))
+    tensor([[2.],
+            [8.]])
+    """
+    _refuse_sparse_gradient("embedding_bag", sparse, weight)
+    if per_sample_weights is not None and input.size() != per_sample_weights.size():
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as the"
+            f" input ({input.shape})"
+        )
+    input, offsets, per_sample_weights = _as_runs(input, offsets, per_sample_weights, include_last_offset)
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if max_norm is not None:
+        renormalise_rows(weight, input, max_norm, norm_type)
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got"
+            f" mode='{mode}'): multiply before reducing instead."
+        )
+    return bag_ops.embedding_bag(
+        weight, input, offsets, per_sample_weights, mode=mode, last=bool(include_last_offset),
+        padding_idx=_bag_padding(padding_idx, weight), scale_grad_by_freq=bool(scale_grad_by_freq),
+    )[0]  # fmt: skip
+
+
+def _as_runs(input: Any, offsets: Any, per_sample_weights: Any, include_last_offset: bool) -> tuple[Any, Any, Any]:
+    """Bags of one length as one run of positions and their offsets."""
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However,"
+                f" found offsets of type {type(offsets)}"
+            )
+        bags, length = input.shape
+        offsets = pellucid.arange(bags + bool(include_last_offset), device=input.device) * length
+        return input.reshape(-1), offsets, None if per_sample_weights is None else per_sample_weights.reshape(-1)
+    if input.dim() != 1:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    if not isinstance(offsets, pellucid.Tensor):
+        raise ValueError(f"offsets has to be a 1D Tensor but got {offsets}")
+    if offsets.dim() != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    return input, offsets, per_sample_weights
+
+
+def _bag_padding(padding_idx: int | None, weight: Any) -> int:
+    if padding_idx is None:
+        return -1
+    rows = weight.shape[0]
+    check(
+        -rows <= padding_idx < rows,
+        f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}",
+    )
+    return padding_idx % rows
+
+
+def _refuse_sparse_gradient(name: str, sparse: bool, weight: Any) -> None:
+    """`sparse` only chooses the gradient's layout, so it is harmless where there is no gradient."""
+    if sparse and weight.requires_grad and pellucid.is_grad_enabled():
+        raise NotImplementedError(f"{name}(sparse=True) needs sparse gradients, which Pellucid does not have; use sparse=False")
 
 
 def _padding(padding_idx: int | None, weight: Any) -> int:

@@ -269,7 +269,8 @@ def avg_pool2d(
 ) -> Tensor:
     """The mean of each window of (N, C, H, W) or (C, H, W).
 
-    Padding counts as zeros unless `count_include_pad` is False; `divisor_override` replaces the number of elements that a sum is divided by.
+    Padding counts as zeros unless `count_include_pad` is False; `divisor_override` replaces the number
+    of elements that a sum is divided by.
 
     >>> import pellucid as torch
     >>> torch.nn.functional.avg_pool2d(torch.tensor([[[1., 3.], [2., 0.]]]), 2)
@@ -390,7 +391,7 @@ def _adaptive_max(function: str, count: int, input: Tensor, output_size: Any) ->
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: IntOrInts, return_indices: bool = False) -> Any:
-    """The largest values of `output_size` evenly spread windows of (N, C, L) or (C, L), with `return_indices` also where.
+    """The largest values of `output_size` evenly spread windows of (N, C, L) or (C, L); on request, also where.
 
     >>> import pellucid as torch
     >>> torch.nn.functional.adaptive_max_pool1d(torch.tensor([[1., 3., 2., 0.]]), 2)

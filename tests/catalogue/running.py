@@ -18,6 +18,8 @@ GAPS = (
     "unsupported",
     "not yet implemented",
     "does not support bool",
+    "does not support complex",
+    "returned an invalid gradient",  # of a source that is larger than its index
     "could not run",
     "internal assert",
     "does not support automatic differentiation",

@@ -66,7 +66,9 @@ def pow_tensor_dbase(dy: Any, base: Any, exponent: Any) -> Any:
 def pow_tensor_dexponent(dy: Any, base: Any, exponent: Any, y: Any) -> Any:
     if is_number(base):
         slope = mul(y, _log_of(base))
-        return where(ge(exponent, 0), 0, absorb(dy, slope)) if base == 0 else absorb(dy, conjugate(slope))
+        if base == 0 and not y._meta.dtype.is_complex:
+            return where(ge(exponent, 0), 0, absorb(dy, slope))
+        return mul(dy, 0) if base == 0 else absorb(dy, conjugate(slope))
     slope = mul(y, log(base))
     at_zero = eq(base, 0) if y._meta.dtype.is_complex else logical_and(eq(base, 0), ge(exponent, 0))
     return where(at_zero, 0, absorb(dy, conjugate(slope)))
@@ -210,7 +212,7 @@ def logaddexp_db(dy: Any, b: Any, y: Any) -> Any:
 def _share_of(part: Any, y: Any) -> Any:
     """exp(part - y): 0 where both are -inf, and 1 where both are +inf."""
     if y._meta.dtype.is_complex:
-        return exp(sub(part, y))
+        return conjugate(exp(sub(part, y)))
     same = eq(part, y)
     return where(same, where(eq(y, float("-inf")), 0, 1), exp(sub(part, y)))
 

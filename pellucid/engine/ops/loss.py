@@ -152,6 +152,5 @@ def binary_cross_entropy_dx(dy: Any, x: Any, target: Any) -> Any:
 
 @binary_cross_entropy.vjp("target")
 def binary_cross_entropy_dtarget(dy: Any, x: Any) -> Any:
-    floor = lambda value: where(le(value, -100), -100, value)  # noqa: E731
-    return mul(dy, sub(floor(log1p(neg(x))), floor(log(x))))
+    return mul(dy, sub(log1p(neg(x)), log(x)))  # without the floor of the forward, as PyTorch has it
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from pellucid.engine.core import dtypes
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import Meta
+from pellucid.engine.core.modes import state
 from pellucid.engine.core.op import by_name, op
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops.arithmetic import add, conjugate, div, mul, neg, sub
@@ -62,7 +64,24 @@ def cumprod_dx(dy: Any, x: Any, y: Any, x_meta: Meta, dim: int) -> Any:
     smooth = div(reversed_cumsum(mul(dy, conjugate(y)), dim), conjugate(safe))
     if not by_name["any"](eq(x, 0), dim=None, keepdim=False).item():
         return smooth
+    if state.grad_enabled:
+        return _products_without(dy, x, dim, x_meta)
     return where(eq(x, 0), _zeros_gradient(dy, x, dim, x_meta), smooth)
+
+
+def _products_without(dy: Any, x: Any, dim: int, meta: Meta) -> Any:
+    """Each element's gradient from products that leave it out, in n**2 steps: right at zeros when differentiated again."""
+    total, cut, join = by_name["sum"], by_name["slice"], by_name["cat"]
+    size = meta.shape[dim]
+    products = cumprod(x, dim=dim, dtype=meta.dtype)
+    parts = []
+    for k in range(size):
+        before = where(eq(cut(x, dim=dim, start=0, end=1, step=1), 0), 1, 1) if k == 0 else cut(products, dim=dim, start=k - 1, end=k, step=1)
+        after = cumprod(cut(x, dim=dim, start=k + 1, end=size, step=1), dim=dim, dtype=meta.dtype)
+        without = join(before, mul(after, before), dim=dim)
+        weighted = mul(cut(dy, dim=dim, start=k, end=size, step=1), conjugate(without))
+        parts.append(total(weighted, dim=(dim,), keepdim=True, dtype=meta.dtype))
+    return join(*parts, dim=dim)
 
 
 def _zeros_gradient(dy: Any, x: Any, dim: int, meta: Meta) -> Any:
@@ -159,11 +178,11 @@ def logcumsumexp_dx(dy: Any, x: Any, y: Any, x_meta: Meta, dim: int) -> Any:
     if not x_meta.ndim:
         return dy
 
-    def pulled(weight: Any) -> Any:
-        later = flip(logcumsumexp(flip(sub(log(weight), y), dims=(dim,)), dim=dim), dims=(dim,))
+    def pulled(logs: Any) -> Any:
+        later = flip(logcumsumexp(flip(sub(logs, y), dims=(dim,)), dim=dim), dims=(dim,))
         return exp(add(later, x))
 
     if x_meta.dtype.is_complex:
-        return conjugate(pulled(conjugate(dy)))
-    positive = by_name["gt"](dy, 0)
-    return sub(pulled(where(positive, dy, 0)), pulled(where(positive, 0, neg(dy))))
+        return conjugate(pulled(log(conjugate(dy))))
+    logs, lowest = log(by_name["abs"](dy)), float(ml_dtypes.finfo(x_meta.dtype.numpy).min)  # not -inf: this differentiates
+    return sub(pulled(where(by_name["gt"](dy, 0), logs, lowest)), pulled(where(by_name["lt"](dy, 0), logs, lowest)))

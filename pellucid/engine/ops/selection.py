@@ -467,7 +467,7 @@ def scatter_reduce_dx(
         number = where(eq(number, 0), 1, number)
         return div(kept, number), gather(div(dy, number), index, dim=dim)
     if reduce == "prod":
-        return _product_gradients(dy, x, source, index, y, kept, dim)
+        return _product_gradients(dy, x, source, index, y, kept, dim, include_self)
     here = eq(x, y) if include_self else eq(_one(x_meta), 0)
     there = eq(source, gather(y, index, dim=dim))
     self_hits = where(here, expand(_one(x_meta), size=tuple(x_meta.shape)), 0)
@@ -487,12 +487,12 @@ def _one(meta: Meta) -> Any:
     return full(size=(), value=1, dtype=meta.dtype, device=meta.device)
 
 
-def _product_gradients(dy: Any, x: Any, source: Any, index: Any, y: Any, kept: Any, dim: int) -> Any:
+def _product_gradients(dy: Any, x: Any, source: Any, index: Any, y: Any, kept: Any, dim: int, include_self: bool) -> Any:
     safe_x, safe_source = where(eq(x, 0), 1, x), where(eq(source, 0), 1, source)
     x_slope = where(eq(x, 0), scatter_reduce(where(eq(x, 0), 1, x), source, index, dim=dim, reduce="prod", include_self=True), div(y, safe_x))
     there = gather(y, index, dim=dim)
     zero_count = scatter(zeros(x._meta), where(eq(source, 0), _one(x._meta), 0), index, dim=dim, reduce="add")
-    without = scatter_reduce(x, safe_source, index, dim=dim, reduce="prod", include_self=True)
+    without = scatter_reduce(x, safe_source, index, dim=dim, reduce="prod", include_self=include_self)
     alone = where(eq(gather(zero_count, index, dim=dim), 1), gather(without, index, dim=dim), 0)
     source_slope = where(eq(source, 0), alone, div(there, safe_source))
     return mul(kept, x_slope), mul(gather(dy, index, dim=dim), source_slope)

@@ -255,7 +255,8 @@ def _check_size(size: tuple[int, ...]) -> None:
 
 
 def zeros(
-    *size: Any,
+    *sizes: Any,
+    size: Any = None,
     out: Any = None,
     dtype: dtype_type | None = None,
     layout: layout_type | None = None,
@@ -270,11 +271,12 @@ def zeros(
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    return _of_value(as_size(size, "zeros"), 0, out, dtype, device, requires_grad, layout)
+    return _of_value(as_size(sizes if size is None else (size,), "zeros"), 0, out, dtype, device, requires_grad, layout)
 
 
 def ones(
-    *size: Any,
+    *sizes: Any,
+    size: Any = None,
     out: Any = None,
     dtype: dtype_type | None = None,
     layout: layout_type | None = None,
@@ -288,7 +290,7 @@ def ones(
     >>> torch.ones(2)
     tensor([1., 1.])
     """
-    return _of_value(as_size(size, "ones"), 1, out, dtype, device, requires_grad, layout)
+    return _of_value(as_size(sizes if size is None else (size,), "ones"), 1, out, dtype, device, requires_grad, layout)
 
 
 def full(
@@ -320,7 +322,8 @@ def full(
 
 
 def empty(
-    *size: Any,
+    *sizes: Any,
+    size: Any = None,
     out: Any = None,
     dtype: dtype_type | None = None,
     layout: layout_type | None = None,
@@ -336,7 +339,7 @@ def empty(
     torch.Size([2, 3])
     """
     check_layout(layout)
-    shape = as_size(size, "empty")
+    shape = as_size(sizes if size is None else (size,), "empty")
     _check_size(shape)
     kind = dtype or dtypes.get_default_dtype()
     strides = None

@@ -405,7 +405,7 @@ class SelectionMethods:
         length = min(sizes)
         self.as_strided((length,), (sum(self._meta.strides),), self._offset).fill_(fill_value)
         if wrap and len(sizes) == 2 and sizes[0] > sizes[1] + 1:
-            start, step = self._meta.strides[0] * (sizes[1] + 1), sum(self._meta.strides)
-            count = -(-(self._meta.numel - start) // step)
-            self.as_strided((count,), (step,), self._offset + start).fill_(fill_value)
+            count = -(-self._meta.numel // (sizes[1] + 1)) - length
+            start = self._offset + self._meta.strides[0] * (sizes[1] + 1)
+            self.as_strided((count,), (sum(self._meta.strides),), start).fill_(fill_value)
         return self

@@ -119,6 +119,7 @@ CASES = [
         "addr",
         lambda make: [call(make(3, 2), make(3), make(2)), call(make(3, 2), make(3), make(2), beta=2, alpha=3)],
         nonfinite=False,
+        dtypes=("float32", "float64", "bfloat16", "float16", "int64", "uint8", "complex64"),
     ),
     Case(
         "baddbmm",
@@ -296,11 +297,12 @@ CASES = [
     ),
     *pairs(
         "matrix_power linalg.matrix_power",
-        lambda make: [call(make.invertible(3, 3), n) for n in (0, 1, 2, 3, -1)],
+        lambda make: [call(make.invertible(3, 3), n) for n in (1, 2, 3, -1)],
         dtypes=INEXACT,
         nonfinite=False,
         tolerance=100,
     ),
+    *pairs("matrix_power linalg.matrix_power", lambda make: [call(make(2, 2), 0)], gradients=False, note="0"),
     *pairs("matrix_exp linalg.matrix_exp", square, dtypes=INEXACT, nonfinite=False, tolerance=100),
     Case(
         "linalg.lstsq",

@@ -137,7 +137,8 @@ CASES = [
         lambda make: [call(make(2, 3), make(2, 3)), call(make(3, 2), make(3, 2), 0)],
         errors=lambda make: [call(make(2, 2), make(2, 2))],
     ),
-    Case("vander", lambda make: [call(make(4)), call(make(3), 5), call(make(3), increasing=True)]),
+    # PyTorch's has no gradient: it writes over what it saved.
+    Case("vander", lambda make: [call(make(4)), call(make(3), 5), call(make(3), increasing=True)], gradients=False),
     Case("clone", lambda make: [call(make(2, 3)), call(make()), call(make(0))]),
     Case(
         "unflatten",

@@ -153,5 +153,6 @@ CASES = [
         errors=lambda make: [call(make(4, 3), make(2), 0, 1)],
     ),
     Case("diagonal_scatter", lambda make: [call(make(3, 3), make(3)), call(make(3, 3), make(2), 1)]),
-    Case("as_strided_scatter", lambda make: [call(make(3, 3), make(2, 2), (2, 2), (3, 1))]),
+    # PyTorch's gradient of the input fails its own gradcheck.
+    Case("as_strided_scatter", lambda make: [call(make(3, 3), make(2, 2), (2, 2), (3, 1))], gradients=False),
 ]

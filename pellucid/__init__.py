@@ -138,6 +138,20 @@ from pellucid.engine.tensor.contraction import (
 )
 from pellucid.engine.tensor.conversion import clone
 from pellucid.engine.tensor.creation import as_tensor, empty, from_numpy, frombuffer, full, ones, set_default_dtype, tensor, zeros
+from pellucid.engine.tensor.decompositions import (
+    geqrf,
+    matrix_exp,
+    orgqr,
+    ormqr,
+    pinverse,
+    symeig,
+    torch_eig as eig,
+    torch_lstsq as lstsq,
+    torch_matrix_rank as matrix_rank,
+    torch_qr as qr,
+    torch_solve as solve,
+    torch_svd as svd,
+)
 from pellucid.engine.tensor.dlpack import from_dlpack
 from pellucid.engine.tensor.einsum import einsum
 from pellucid.engine.tensor.exponential import (
@@ -376,6 +390,19 @@ from pellucid.engine.tensor.shape import (
     view_as_complex,
     view_as_real,
 )
+from pellucid.engine.tensor.solvers import (
+    cholesky_inverse,
+    cholesky_solve,
+    det,
+    inverse,
+    logdet,
+    lu_unpack,
+    torch_cholesky as cholesky,
+    torch_lu as lu,
+    torch_lu_solve as lu_solve,
+    torch_slogdet as slogdet,
+    triangular_solve,
+)
 from pellucid.engine.tensor.sorting import (
     argsort,
     kthvalue,
@@ -483,7 +510,7 @@ newaxis = None
 # Submodules that load when they are first asked for, so that `import pellucid` stays about as quick as `import numpy`.
 _SUBMODULES = frozenset(
     {
-        "_tensor_str", "amp", "autograd", "backends", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "hub", "jit", "linalg",
+        "__config__", "_tensor_str", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "hub", "jit", "linalg",
         "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "quantization", "random", "safetensors", "serialization",
         "special", "testing", "types", "utils", "version",
     }
@@ -511,6 +538,14 @@ _LATE = {
     "grid_sampler_3d": "nn.functional.vision", "affine_grid_generator": "nn.functional.vision",
     "pixel_shuffle": "nn.functional.vision", "pixel_unshuffle": "nn.functional.vision",
     "channel_shuffle": "nn.functional.vision", "native_channel_shuffle": "nn.functional.vision",
+    "autocast": "amp.autocast_mode", "is_autocast_enabled": "amp.autocast_mode",
+    "is_autocast_cpu_enabled": "amp.autocast_mode", "set_autocast_enabled": "amp.autocast_mode",
+    "get_autocast_dtype": "amp.autocast_mode", "set_autocast_dtype": "amp.autocast_mode",
+    "get_autocast_cpu_dtype": "amp.autocast_mode", "get_autocast_gpu_dtype": "amp.autocast_mode",
+    "is_autocast_cache_enabled": "amp.autocast_mode", "set_autocast_cache_enabled": "amp.autocast_mode",
+    "clear_autocast_cache": "amp.autocast_mode",
+    "get_float32_matmul_precision": "engine.core.precision", "set_float32_matmul_precision": "engine.core.precision",
+    "OutOfMemoryError": "cuda",
 }  # fmt: skip
 
 

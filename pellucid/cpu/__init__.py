@@ -1,0 +1,43 @@
+"""`torch.cpu`: the processor, asked as if it were an accelerator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def is_available() -> bool:
+    """Whether there is a processor: yes.
+
+    >>> import pellucid as torch
+    >>> torch.cpu.is_available()
+    True
+    """
+    return True
+
+
+def device_count() -> int:
+    """The number of CPU devices: always 1.
+
+    >>> import pellucid as torch
+    >>> torch.cpu.device_count()
+    1
+    """
+    return 1
+
+
+def current_device() -> str:
+    """The current device: always "cpu".
+
+    >>> import pellucid as torch
+    >>> torch.cpu.current_device()
+    'cpu'
+    """
+    return "cpu"
+
+
+def set_device(device: Any) -> None:
+    """Nothing: there is one CPU device."""
+
+
+def synchronize(device: Any = None) -> None:
+    """Nothing: operators have finished when they return."""

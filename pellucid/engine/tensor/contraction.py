@@ -286,7 +286,7 @@ def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
         from pellucid.engine.tensor.ranges import eye
 
         identity = eye(meta.shape[-1], dtype=meta.dtype, device=meta.device)
-        return deliver(identity.expand(tuple(meta.shape)).clone(), out)
+        return deliver(A.clone().copy_(identity), out)
     result, square = None, A
     while True:
         if exponent & 1:

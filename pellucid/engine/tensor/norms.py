@@ -9,7 +9,7 @@ from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check, wrap_dim
 from pellucid.engine.ops import norms as ops
-from pellucid.engine.tensor.arguments import as_dims, as_ints, deliver, need_tensor
+from pellucid.engine.tensor.arguments import as_dims, as_ints, deliver, need_tensor, presented
 
 
 def vector_norm(
@@ -50,8 +50,15 @@ def matrix_norm(
         return deliver(_of_singular_values(source, ord, rows, columns, keepdim), out)
     inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = ops.vector_norm(source, ord=1.0, dim=(inner,), keepdim=True)
-    extreme = (sums.amax if ord > 0 else sums.amin)((outer,), True)
+    extreme = _extreme(sums, outer, ord > 0)
     return deliver(extreme if keepdim else extreme.squeeze((rows, columns)), out)
+
+
+def _extreme(x: Any, axis: int, largest: bool) -> Any:
+    """The largest (0 of nothing) or smallest value along a dimension, which stays."""
+    if largest:
+        return x.amax((axis,), True) if x._meta.shape[axis] else x.sum((axis,), True)
+    return x.amin((axis,), True)
 
 
 def _known_order(ord: Any) -> float:
@@ -65,7 +72,7 @@ def _of_singular_values(A: Any, ord: Any, rows: int, columns: int, keepdim: bool
     from pellucid.engine.tensor.decompositions import svdvals
 
     values = svdvals(A.movedim((rows, columns), (-2, -1)))
-    result = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord > 0 else values.amin(-1)
+    result = values.sum(-1) if ord == "nuc" else _extreme(values, values._meta.ndim - 1, ord > 0).squeeze(-1)
     if keepdim:
         for axis in sorted((rows, columns)):
             result = result.unsqueeze(axis)
@@ -117,7 +124,7 @@ def dist(input: Any, other: Any, p: float = 2) -> Any:
     >>> torch.dist(torch.zeros(2), torch.tensor([3.0, 4.0]))
     tensor(5.)
     """
-    return norm(input - other, p)
+    return presented(norm(input - other, p), "DistBackward0")
 
 
 def renorm(input: Any, p: float, dim: int, maxnorm: float, *, out: Any = None) -> Any:
@@ -135,7 +142,7 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float, *, out: Any = None) -
     norms = vector_norm(input, p, tuple([d for d in range(ndim) if d != axis]), True)
     factor = (norms > maxnorm).to(norms.dtype)
     scale = factor * (maxnorm / (norms + 1e-7)) + (1 - factor)
-    return deliver(input * scale, out)
+    return deliver(presented(input * scale, "RenormBackward0"), out)
 
 
 class NormMethods:

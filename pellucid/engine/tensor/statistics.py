@@ -321,7 +321,7 @@ def linalg_vander(x: Any, *, N: int | None = None) -> Any:  # noqa: N803 - PyTor
     check(meta.dtype is not dtypes.bool_, "linalg.vander supports floating point, complex, and integer tensors, but got Bool")
     count = (meta.shape[-1] if meta.ndim else 1) if N is None else as_int(N, "linalg_vander", "N")
     check(N is None or count > 1, "N must be greater than 1.")
-    return _powers(x, count)
+    return _powers(x if meta.ndim else x.unsqueeze(0), count)
 
 
 class StatisticsMethods:

@@ -23,6 +23,7 @@ from pellucid.engine.tensor.comparison import ComparisonMethods
 from pellucid.engine.tensor.contraction import ContractionMethods
 from pellucid.engine.tensor.conversion import ConversionMethods
 from pellucid.engine.tensor.copying import deep_copy
+from pellucid.engine.tensor.decompositions import DecompositionMethods
 from pellucid.engine.tensor.exponential import ExponentialMethods
 from pellucid.engine.tensor.facts import FactMethods
 from pellucid.engine.tensor.indexing import IndexingMethods
@@ -38,6 +39,7 @@ from pellucid.engine.tensor.reduction import ReductionMethods
 from pellucid.engine.tensor.search import SearchMethods
 from pellucid.engine.tensor.selection import SelectionMethods
 from pellucid.engine.tensor.shape import ShapeMethods
+from pellucid.engine.tensor.solvers import SolverMethods
 from pellucid.engine.tensor.sorting import SortingMethods
 from pellucid.engine.tensor.splitting import SplittingMethods
 from pellucid.engine.tensor.statistics import StatisticsMethods
@@ -52,6 +54,7 @@ class Tensor(
     ContractionMethods,
     ConversionMethods,
     CreationMethods,
+    DecompositionMethods,
     ExponentialMethods,
     FactMethods,
     IndexingMethods,
@@ -65,6 +68,7 @@ class Tensor(
     SearchMethods,
     SelectionMethods,
     ShapeMethods,
+    SolverMethods,
     SortingMethods,
     SplittingMethods,
     StatisticsMethods,

@@ -1,8 +1,8 @@
 """How convolutions are computed with NumPy: what the kernel sees is copied out as a matrix, then BLAS multiplies.
 
 Three layouts, by what measured faster: large planes one at a time; planes of few places with the batch as the fastest
-axis, so that what is copied lies together; channels-last arrays as rows. Buffers stay in a processor's cache and are used
-again. A kernel per channel has too little to multiply for BLAS: see depthwise.py.
+axis, so that what is copied lies together; channels-last arrays as rows. Buffers fit in a cache and are used again.
+A kernel per channel has too little to multiply for BLAS: see depthwise.py.
 """
 
 from __future__ import annotations

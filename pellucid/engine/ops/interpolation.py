@@ -39,7 +39,7 @@ def _named(settings: dict[str, Any]) -> str:
 
 @op(grad_name=_named)
 def upsample(x: np.ndarray, *, size: Ints, scales: Scales, mode: str, align_corners: bool) -> np.ndarray:
-    """The last axes resampled to `size`; modes: nearest, nearest-exact, linear, cubic, linear-aa, cubic-aa, lanczos-aa."""
+    """The last axes resampled to `size` by nearest, nearest-exact, linear, cubic, linear-aa, cubic-aa or lanczos-aa."""
     first = x.ndim - len(size)
     for axis in range(x.ndim - 1, first - 1, -1):
         how = (

@@ -43,17 +43,11 @@ def window_sizes(function: str, argument: str, value: Any, count: int) -> Ints:
 
 def _check_planes(function: str, x: Tensor, count: int) -> None:
     """RuntimeError unless the input is planes with or without a batch dimension, and not empty but for the batch."""
-    ranks = f"{count + 1}D or {count + 2}D"
-    check(
-        x.ndim in (count + 1, count + 2),
-        f"{function}: non-empty {ranks} (batch mode) tensor expected for input, but got shape {list(x.shape)}."
-        f" Expected {count + 1} to {count + 2} dimensions.",
-    )
     inside = x.shape if x.ndim == count + 1 else x.shape[1:]
     check(
-        0 not in inside,
-        f"{function}: Expected {ranks} (batch mode) tensor with optional 0 dim batch size for input, but"
-        f" got:{list(x.shape)}",
+        x.ndim in (count + 1, count + 2) and 0 not in inside,
+        f"{function}: non-empty {count + 1}D or {count + 2}D (batch mode) tensor expected for input: Expected"
+        f" {count + 1}D or {count + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(x.shape)}",
     )
 
 

@@ -23,6 +23,8 @@ from pellucid.engine.ops.shape import slice_
 
 Ints = tuple[int, ...]
 
+_C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16"}
+
 
 @op(grad_name="ConvolutionBackward0")
 def convolution(
@@ -164,7 +166,8 @@ def _check_bias(x: Meta, bias: Any, start: str, shape: list[int], filters: int) 
         f"{start} of size {shape}, expected bias to be 1-dimensional with {filters} elements, but got bias of size"
         f" {list(bias.shape)} instead",
     )
-    check(bias.dtype is x.dtype, f"Input type ({x.dtype.name}) and bias type ({bias.dtype.name}) should be the same")
+    names = [_C_NAMES.get(each.dtype.name, each.dtype.name) for each in (x, bias)]
+    check(bias.dtype is x.dtype, f"Input type ({names[0]}) and bias type ({names[1]}) should be the same")
 
 
 def _channels_hint(x: Meta, wanted: int) -> str:

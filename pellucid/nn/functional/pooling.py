@@ -47,7 +47,8 @@ def _check_planes(function: str, x: Tensor, count: int) -> None:
     check(
         x.ndim in (count + 1, count + 2) and 0 not in inside,
         f"{function}: non-empty {count + 1}D or {count + 2}D (batch mode) tensor expected for input: Expected"
-        f" {count + 1}D or {count + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(x.shape)}",
+        f" {count + 1}D or {count + 2}D (batch mode) tensor with optional 0 dim batch size for input, but"
+        f" got:{list(x.shape)}",
     )
 
 

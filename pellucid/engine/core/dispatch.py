@@ -79,7 +79,7 @@ def run(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         out = tuple([wrap(array, meta) for array, meta in zip(result, plan.metas, strict=True)])
     if state.grad_enabled and plan.differentiable:
         for x in operands:
-            if isinstance(x, TensorData) and (x._needs_grad or (x._base is not None and graph.is_rebased(x))):
+            if isinstance(x, TensorData) and (x._needs_grad or (x._base is not None and x._base._needs_grad)):
                 graph.record(op, plan, operands, settings, out)
                 break
     return out
@@ -99,14 +99,15 @@ def _run_view(op: Any, plan: Plan, operands: tuple[Any, ...], settings: dict[str
         made.append(_view(source, meta, source._offset + offset))
     many = op.kind == "views"
     out: Any = tuple(made) if many else made[0]
-    recorded = state.grad_enabled and plan.differentiable and graph.requires_grad(source)
-    if recorded:
+    if state.grad_enabled and plan.differentiable and graph.requires_grad(source):
         graph.record(op, plan, operands, settings, out)
     for each in made:
         if op.fresh:
             each._base = None
+        elif state.inference:
+            each._origin = "inference"
         elif not state.grad_enabled:
-            each._origin = "inference" if state.inference else "no_grad"
+            each._origin = "no_grad"
         elif many:
             each._origin = "multi"
         elif source._origin is not None:
@@ -128,7 +129,7 @@ def run_in_place(op: Any, target: Any, operands: tuple[Any, ...], settings: dict
     """Write the operator's result into `target`, advance its version, and make its history end in this operator."""
     if state.stack:
         return run_below(op, operands, settings, lambda op_, operands_, settings_: run_in_place(op_, target, operands_, settings_))
-    recorded = state.grad_enabled and any(isinstance(x, TensorData) and graph.requires_grad(x) for x in operands)
+    recorded = state.grad_enabled and not state.inference and any(isinstance(x, TensorData) and graph.requires_grad(x) for x in operands)
     try:
         plan = plan_of(op, operands, settings)
     except Exception:
@@ -211,6 +212,7 @@ def run_out(op: Any, out: Any, operands: tuple[Any, ...], settings: dict[str, An
     plan = plan_of(op, operands, settings)
     for target, meta in zip(targets, plan.metas, strict=True):
         _check_out(op, target, meta)
+        graph.check_in_place(target, op.name, False)
     results: Any = plan.kernel([x._array if isinstance(x, TensorData) else x for x in operands], settings)
     results = (results,) if plan.single else results
     metas = [m.like(r.shape) for m, r in zip(plan.metas, results, strict=True)] if plan.dynamic else plan.metas
@@ -218,11 +220,23 @@ def run_out(op: Any, out: Any, operands: tuple[Any, ...], settings: dict[str, An
         if target._meta.shape != meta.shape:
             resize_out(target, meta)
         if target._meta.device is not META:
-            check_writable(op.name, target, ())
+            check_writable(op.name, target, operands if op.kind == "pointwise" else ())
             with np.errstate(all="ignore"):
                 np.copyto(target._array, result, casting="unsafe")
         wrote(target, op.name)
     return out
+
+
+_CAST_INTO_OUT = frozenset((
+    "arange", "bernoulli", "cat", "cumprod", "cumsum", "eye", "fill_random", "full", "linspace", "logspace", "logsumexp", "mean", "nansum",
+    "prod", "stack", "std", "sum", "sum_", "var",
+))  # fmt: skip
+_CPP_NAMES = {  # as PyTorch's messages call element types here
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
+    "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int", "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}  # fmt: skip
 
 
 def _check_out(op: Any, target: Any, meta: Meta) -> None:
@@ -230,10 +244,9 @@ def _check_out(op: Any, target: Any, meta: Meta) -> None:
         raise RuntimeError(f"Expected out tensor to have device {meta.device}, but got {target._meta.device} instead ({op.name})")
     if op.name == "cat" and not can_cast(meta.dtype, target._meta.dtype):
         raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {title(target._meta.dtype)}")
-    if op.kind == "general" and not can_cast(meta.dtype, target._meta.dtype):
-        raise RuntimeError(
-            f"Expected out tensor to have dtype {meta.dtype}, but got {target._meta.dtype} instead ({op.name}(out=...))"
-        )
+    if op.kind == "general" and target._meta.dtype is not meta.dtype and op.name not in _CAST_INTO_OUT:
+        expected, found = _CPP_NAMES.get(meta.dtype.name, meta.dtype.name), _CPP_NAMES.get(target._meta.dtype.name, target._meta.dtype.name)
+        raise RuntimeError(f"Expected out tensor to have dtype {expected}, but got {found} instead ({op.name}(out=...))")
     if not can_cast(meta.dtype, target._meta.dtype):
         raise RuntimeError(f"result type {title(meta.dtype)} can't be cast to the desired output type {title(target._meta.dtype)}")
 

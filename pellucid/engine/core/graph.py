@@ -385,27 +385,17 @@ def node_type(name: str) -> type[OpNode]:
     return found
 
 
-def is_rebased(tensor: Any) -> bool:
-    """Whether a view's base got a gradient history by a write after the view was made."""
-    return tensor._base is not None and tensor._base._needs_grad and tensor._view_version != tensor._counter.count
-
-
 def requires_grad(tensor: Any) -> bool:
-    """Whether operators on this tensor are recorded."""
-    return tensor._needs_grad or (tensor._base is not None and is_rebased(tensor))
+    """Whether operators on this tensor are recorded; a view requires a gradient when its base does."""
+    return tensor._needs_grad or (tensor._base is not None and tensor._base._needs_grad)
 
 
 def grad_fn_of(tensor: Any) -> Any:
-    """The node that made the tensor (None for a leaf); for a view whose base was written, a node that reads the new base."""
-    if tensor._base is not None and is_rebased(tensor):
-        base = tensor._base
-        if tensor._origin == "multi":
-            which = f"Output {tensor._output_nr} of {tensor._grad_fn.name()}" if tensor._grad_fn is not None else "A tensor"
-            raise RuntimeError(
-                f"{which} is a view and its base or another view of its base has been"
-                " modified inplace. This view is the output of a function that returns multiple views. Such functions do not allow the"
-                " output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
-            )
+    """The node that made the tensor (None for a leaf); for a view whose memory was written since, a node that reads the base."""
+    base = tensor._base
+    if base is not None and base._needs_grad and tensor._view_version != tensor._counter.count:
+        if tensor._origin is not None:
+            _refuse_view_write(tensor, "its base or another view of its base has been", "")
         with enable_grad():
             replay = _named("as_strided")(
                 base,
@@ -458,8 +448,10 @@ IN_PLACE_NAMES = {  # where PyTorch's node of the in-place form has another name
 }
 
 
-_NUMBER_FIRST = {"SubBackward0": "RsubBackward1", "DivBackward0": "MulBackward0", "PowBackward1": "PowBackward2"}
-_TENSOR_SECOND = {"FmodBackward0": "FmodBackward1", "RemainderBackward0": "RemainderBackward1"}
+_NUMBER_SECOND = {"XlogyBackward0": "XlogyBackward2"}
+_NUMBER_FIRST = {"XlogyBackward0": "XlogyBackward1", "SubBackward0": "RsubBackward1", "DivBackward0": "MulBackward0", "PowBackward1": "PowBackward2"}
+_TENSOR_THIRD = {"LerpBackward0": "LerpBackward1", "MaskedFillBackward0": "MaskedFillBackward1"}
+_TENSOR_SECOND = {"DivBackward3": "DivBackward2", "FmodBackward0": "FmodBackward1", "RemainderBackward0": "RemainderBackward1"}
 
 
 def _node_name(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> str:
@@ -469,11 +461,16 @@ def _node_name(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> 
             return _NUMBER_FIRST.get(name, name)
         if isinstance(operands[1], TensorData):
             return _TENSOR_SECOND.get(name, name)
+        return _NUMBER_SECOND.get(name, name)
+    elif len(operands) == 3 and isinstance(operands[2], TensorData):
+        return _TENSOR_THIRD.get(name, name)
     return name
 
 
 def record(op: Any, plan: Any, operands: tuple[Any, ...], settings: dict[str, Any], out: Any) -> None:
-    """Make the operator's node and hang its outputs on it."""
+    """Make the operator's node and hang its outputs on it; nothing under `inference_mode`."""
+    if state.inference:
+        return
     recipe = _recipe(op, plan, operands)
     node = node_type(_node_name(op, operands, settings))(op, plan, recipe, operands, settings)
     outputs = out if out.__class__ is tuple else (out,)
@@ -490,7 +487,7 @@ def check_in_place(target: Any, name: str, recorded: bool) -> None:
             f"Inplace update to inference tensor outside InferenceMode is not allowed. ({name}_) You can make a clone to get a normal"
             " tensor before doing inplace update."
         )
-    if not state.grad_enabled or not (recorded or requires_grad(target)):
+    if not state.grad_enabled or state.inference or not (recorded or requires_grad(target)):
         return
     if target._base is not None:
         _check_view_write(target, name)
@@ -502,34 +499,39 @@ def check_in_place(target: Any, name: str, recorded: bool) -> None:
 
 
 def _check_view_write(target: Any, name: str) -> None:
-    base = target._base
-    if grad_fn_of(base) is None and requires_grad(target):
+    if target._origin is not None:
+        _refuse_view_write(target, "is being", f" ({name}_ at {line_text(here())})")
+    if requires_grad(target) and grad_fn_of(target._base) is None:
         raise RuntimeError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation."
             f" ({name}_ at {line_text(here())}: do it under torch.no_grad(), or on a clone() of the leaf.)"
         )
-    node = grad_fn_of(target)
-    which = f"Output {target._output_nr} of {node.name()}" if node is not None else "A view"
-    if target._origin == "multi":
-        raise RuntimeError(
-            f"{which} is a view and is being modified inplace. This view is the output of a function that returns multiple views. Such"
-            f" functions do not allow the output views to be modified inplace. You should replace the inplace operation by an"
-            f" out-of-place one. ({name}_)"
-        )
-    if target._origin == "no_grad":
-        raise RuntimeError(
-            f"{which} is a view and is being modified inplace. This view was created in no_grad mode and is being modified inplace with"
-            f" grad mode enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by"
-            f" moving both the view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or"
-            f" both outside (if you want the inplace to be tracked). ({name}_)"
-        )
-    if target._origin == "custom":
-        raise RuntimeError(
-            f"{which} is a view and is being modified inplace. This view was created inside a custom Function (or because an input was"
-            f" returned as-is) and the autograd logic to handle view+inplace would override the custom backward associated with the custom"
-            f" Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom"
-            f" Function. ({name}_)"
-        )
+
+
+_AMBIGUOUS = (
+    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the"
+    " inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be"
+    " tracked)."
+)
+_ORIGINS = {
+    "no_grad": _AMBIGUOUS.format("no_grad"),
+    "inference": _AMBIGUOUS.format("inference_mode"),
+    "multi": " This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified"
+    " inplace. You should replace the inplace operation by an out-of-place one.",
+    "custom": " This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle"
+    " view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is"
+    " forbidden. You can fix this by cloning the output of the custom Function.",
+}
+
+
+def _refuse_view_write(view: Any, written: str, where: str) -> None:
+    node = view._grad_fn
+    if node is None or view._origin in ("no_grad", "inference"):
+        mode, now = ("inference", "in normal mode") if view._origin == "inference" else ("no_grad", "with grad mode enabled")
+        which = f"A view was created in {mode} mode and {written} modified inplace {now}."
+    else:
+        which = f"Output {view._output_nr} of {node.name().rsplit('Backward', 1)[0]} is a view and {written} modified inplace."
+    raise RuntimeError(which + _ORIGINS[view._origin] + where)
 
 
 def prepare_in_place(op: Any, plan: Any, operands: tuple[Any, ...], settings: dict[str, Any], target: Any) -> OpNode:

@@ -191,8 +191,7 @@ class inference_mode(_Switch):  # noqa: N801 - PyTorch's name
     def __enter__(self) -> None:
         self._before = (state.grad_enabled, state.inference)
         state.inference = self.mode
-        if self.mode:
-            state.grad_enabled = False
+        state.grad_enabled = not self.mode  # inference_mode(False) switches recording on, even under no_grad
 
     def __exit__(self, *exception: object) -> None:
         state.grad_enabled, state.inference = self._before

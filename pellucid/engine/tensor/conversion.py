@@ -120,7 +120,11 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
         return made if format is None or format is preserve_format else contiguous(made, format)
     if copy:
         return clone(self, memory_format=format)
-    return self if format is None or format is preserve_format else contiguous(self, format)
+    if format is None or format is preserve_format:
+        return self
+    if format is contiguous_format or meta.strides == strides_for(meta, format):
+        return contiguous(self, format)
+    return clone(self, memory_format=format)  # also where axes of size 1 leave the order open
 
 
 def _to_device(self: Any, where: device_type, kind: dtype_type) -> Any:

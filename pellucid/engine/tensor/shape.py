@@ -413,7 +413,7 @@ def become(target: Any, function: Any, *args: Any) -> Any:
     except Exception:
         graph.check_in_place(target, name, recorded=False)  # of two mistakes, PyTorch names this one
         raise
-    recorded = graph.requires_grad(viewed)
+    recorded = viewed._needs_grad
     graph.check_in_place(target, name, recorded)
     if recorded and viewed._grad_fn is not None:
         node = viewed._grad_fn
@@ -428,13 +428,14 @@ def become(target: Any, function: Any, *args: Any) -> Any:
 
 def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     """Another size in the same storage, which grows when it must; not for tensors that require a gradient."""
-    from pellucid.engine.core.dispatch import resize
+    from pellucid.engine.core.dispatch import resize, wrote
     from pellucid.engine.tensor.layout import strides_for
 
     check(not graph.requires_grad(self), "cannot resize variables that require grad")
     size = as_size(sizes, "resize_")
     strides = None if memory_format is None else strides_for(Meta.of(size, self.dtype), memory_format)
     resize(self, size, strides)
+    wrote(self, "resize")
     return self
 
 

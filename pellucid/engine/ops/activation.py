@@ -6,11 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from pellucid.engine.core.op import pointwise
+from pellucid.engine.core import random as streams
+from pellucid.engine.core.errors import check
+from pellucid.engine.core.meta import Meta
+from pellucid.engine.core.op import op, pointwise
+from pellucid.engine.core.promotion import title
 from pellucid.engine.ops.arithmetic import add, div, mul, neg, sub
 from pellucid.engine.ops.comparison import ge, gt, le, logical_and, logical_or, lt, where
 from pellucid.engine.ops.error_function import erf, erf_array
 from pellucid.engine.ops.exponential import exp, sigmoid, square, tanh
+from pellucid.engine.ops.joining import cat
+from pellucid.engine.ops.random import source
+from pellucid.engine.ops.shape import slice_
 
 ROOT_HALF = 0.7071067811865476
 ROOT_TWO_OVER_PI = 0.7978845608028654
@@ -56,8 +63,8 @@ def silu_dx(dy: Any, x: Any) -> Any:
     return mul(dy, mul(s, add(mul(x, sub(1, s)), 1)))
 
 
-@pointwise(accepts="floating", grad_name="LeakyReluBackward0")
-def leaky_relu(x: Any, *, negative_slope: float) -> Any:
+@pointwise(accepts="floating", grad_name=lambda settings: settings.get("node", "LeakyReluBackward0"))
+def leaky_relu(x: Any, *, negative_slope: float, node: str = "LeakyReluBackward0") -> Any:
     """x above 0, a small multiple of it elsewhere."""
     return np.where(x > 0, x, x * negative_slope)
 
@@ -67,8 +74,8 @@ def leaky_relu_dx(dy: Any, x: Any, negative_slope: float) -> Any:
     return where(gt(x, 0), dy, mul(dy, negative_slope))
 
 
-@pointwise(accepts="floating", grad_name="EluBackward0")
-def elu(x: Any, *, alpha: float, scale: float, input_scale: float) -> Any:
+@pointwise(accepts="floating", grad_name=lambda settings: settings.get("node", "EluBackward0"))
+def elu(x: Any, *, alpha: float, scale: float, input_scale: float, node: str = "EluBackward0") -> Any:
     """scale * x above 0, scale * alpha * (exp(input_scale * x) - 1) elsewhere."""
     return np.where(x > 0, x * scale, np.expm1(np.minimum(x, 0) * input_scale) * (alpha * scale))
 
@@ -198,3 +205,52 @@ def prelu_dweight(dy: Any, x: Any) -> Any:
     return where(gt(x, 0), 0, mul(dy, x))
 
 
+@op(grad_name="GluBackward0")
+def glu(x: np.ndarray, *, dim: int) -> np.ndarray:
+    """The first half along an axis times the sigmoid of the second (Dauphin et al., 2016)."""
+    value, gate = np.split(x, 2, dim)
+    return value / (1 + np.exp(-gate))
+
+
+@glu.meta
+def glu_meta(x: Meta, *, dim: int) -> Meta:
+    size = x.shape[dim]
+    check(size % 2 == 0, f"Halving dimension must be even, but dimension {dim} is size {size}")
+    check(x.dtype.category == 2, f"\"glu_cpu\" not implemented for '{title(x.dtype)}'", NotImplementedError)
+    return x.like((*x.shape[:dim], size // 2, *x.shape[dim + 1 :]))
+
+
+@glu.vjp("x")
+def glu_dx(dy: Any, x: Any, x_meta: Meta, dim: int) -> Any:
+    half = x_meta.shape[dim] // 2
+    value = slice_(x, dim=dim, start=0, end=half, step=1)
+    opening = sigmoid(slice_(x, dim=dim, start=half, end=2 * half, step=1))
+    given = mul(dy, opening)
+    return cat(given, mul(mul(given, sub(1, opening)), value), dim=dim)
+
+
+@op(half="keep")
+def rrelu_slopes(x: np.ndarray, *, lower: float, upper: float, generator: Any) -> np.ndarray:
+    """A slope drawn from [lower, upper) for each element that is not above 0, in row-major order; 1 for the others."""
+    slopes = np.ones(x.shape, x.dtype)
+    below = x <= 0
+    drawn = streams.uniform(source(generator), (int(np.count_nonzero(below)),), np.dtype(np.float64), lower, upper)
+    slopes[below] = drawn.astype(x.dtype)
+    return slopes
+
+
+@rrelu_slopes.meta
+def rrelu_slopes_meta(x: Meta, *, lower: float, upper: float, generator: Any) -> Meta:
+    check(x.dtype.category == 2, f"\"rrelu_with_noise_out_cpu\" not implemented for '{title(x.dtype)}'", NotImplementedError)
+    return x.like()
+
+
+@pointwise(accepts="floating", grad_name="RreluWithNoiseBackward0")
+def rrelu(x: Any, slopes: Any) -> Any:
+    """x times the slope that was drawn for it."""
+    return x * slopes
+
+
+@rrelu.vjp("x")
+def rrelu_dx(dy: Any, slopes: Any) -> Any:
+    return mul(dy, slopes)

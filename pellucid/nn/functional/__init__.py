@@ -27,6 +27,7 @@ from pellucid.nn.functional.activation import (
     relu6,
     relu_,
     rrelu,
+    rrelu_,
     selu,
     selu_,
     sigmoid,

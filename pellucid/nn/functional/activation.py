@@ -6,7 +6,8 @@ from typing import Any
 
 import pellucid
 from pellucid.engine.core.dispatch import InPlace
-from pellucid.engine.core.errors import check
+from pellucid.engine.core.errors import check, wrap_dim
+from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import activation as ops
 from pellucid.engine.ops import exponential
 from pellucid.engine.tensor.normalization import log_softmax as _log_softmax
@@ -15,6 +16,10 @@ from pellucid.engine.tensor.normalization import softmax as _softmax
 
 def _into(input: Any, inplace: bool) -> Any:
     return InPlace(input) if inplace else None
+
+
+def _node(stem: str, inplace: bool) -> str:
+    return f"{stem}Backward{int(inplace)}"
 
 
 def relu(input: Any, inplace: bool = False) -> Any:
@@ -49,7 +54,7 @@ def gelu(input: Any, approximate: str = "none") -> Any:
     >>> torch.nn.functional.gelu(torch.tensor([1.0]))
     tensor([0.8413])
     """
-    check(approximate in ("none", "tanh"), f"approximate argument must be either none or tanh, got {approximate!r}")
+    check(approximate in ("none", "tanh"), f"approximate argument must be either none or tanh. Got {approximate!r}")
     return ops.gelu(input) if approximate == "none" else ops.gelu_tanh(input)
 
 
@@ -70,7 +75,9 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
     >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]))
     tensor([-0.0100,  2.0000])
     """
-    return ops.leaky_relu(input, negative_slope=float(negative_slope), out=_into(input, inplace))
+    return ops.leaky_relu(
+        input, negative_slope=float(negative_slope), node=_node("LeakyRelu", inplace), out=_into(input, inplace)
+    )
 
 
 def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
@@ -85,7 +92,9 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     >>> torch.nn.functional.elu(torch.tensor([2.0, 0.0]))
     tensor([2., 0.])
     """
-    return ops.elu(input, alpha=float(alpha), scale=1.0, input_scale=1.0, out=_into(input, inplace))
+    return ops.elu(
+        input, alpha=float(alpha), scale=1.0, input_scale=1.0, node=_node("Elu", inplace), out=_into(input, inplace)
+    )
 
 
 def elu_(input: Any, alpha: float = 1.0) -> Any:
@@ -101,7 +110,8 @@ def selu(input: Any, inplace: bool = False) -> Any:
     tensor([1.0507])
     """
     scale = 1.0507009873554804934193349852946
-    return ops.elu(input, alpha=1.6732632423543772848170429916717, scale=scale, input_scale=1.0, out=_into(input, inplace))
+    alpha = 1.6732632423543772848170429916717
+    return ops.elu(input, alpha=alpha, scale=scale, input_scale=1.0, node=_node("Elu", inplace), out=_into(input, inplace))
 
 
 def selu_(input: Any) -> Any:
@@ -117,7 +127,9 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     tensor([1.])
     """
     check(alpha != 0, "ZeroDivisionError: alpha cannot be 0 for CELU")
-    return ops.elu(input, alpha=float(alpha), scale=1.0, input_scale=1.0 / alpha, out=_into(input, inplace))
+    return ops.elu(
+        input, alpha=float(alpha), scale=1.0, input_scale=1.0 / alpha, node=_node("Celu", inplace), out=_into(input, inplace)
+    )
 
 
 def celu_(input: Any, alpha: float = 1.0) -> Any:
@@ -134,12 +146,15 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
     """
     check(lower <= upper, "Lower bound should be less than or equal to the upper bound")
     if not training:
-        return leaky_relu(input, (lower + upper) / 2, inplace)
-    below = input.detach() <= 0
-    count = int(below.sum().item())
-    drawn = pellucid.empty(count, dtype=pellucid.float64).uniform_(lower, upper).to(input.dtype)
-    slope = pellucid.ones_like(input.detach()).masked_scatter(below, drawn)
-    return input.mul_(slope) if inplace else input * slope
+        slope = (lower + upper) / 2
+        return ops.leaky_relu(input, negative_slope=slope, node=_node("RreluWithNoise", inplace), out=_into(input, inplace))
+    slopes = ops.rrelu_slopes(input.detach(), lower=float(lower), upper=float(upper), generator=None)
+    return ops.rrelu(input, slopes, out=_into(input, inplace))
+
+
+def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
+    """`rrelu` in place."""
+    return rrelu(input, lower, upper, training, inplace=True)
 
 
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
@@ -216,7 +231,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
     >>> torch.nn.functional.softshrink(torch.tensor([1.0, 0.2]))
     tensor([0.5000, 0.0000])
     """
-    check(lambd >= 0, f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    check(lambd >= 0, f"lambda must be in range [0, 3.40282e+38] for input dtype {title(input.dtype)}, but found {lambd}")
     return ops.softshrink(input, lambd=float(lambd))
 
 
@@ -279,6 +294,10 @@ def prelu(input: Any, weight: Any) -> Any:
             channels == weight.numel(),
             f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel size = {channels}.",
         )
+    check(
+        input.dtype is weight.dtype,
+        f"prelu: Type promoting not supported. Got {title(input.dtype)} and {title(weight.dtype)}: convert the weight",
+    )
     check(weight.dim() <= 1, f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
     if weight.dim() and input.dim() != 1:
         weight = weight.reshape([1, -1] + [1] * (input.dim() - 2)) if input.dim() >= 2 else weight.reshape(())
@@ -293,9 +312,7 @@ def glu(input: Any, dim: int = -1) -> Any:
     tensor([2.])
     """
     check(input.dim() > 0, "glu does not support scalars because halving size must be even")
-    check(input.size(dim) % 2 == 0, f"Halving dimension must be even, but dimension {dim} is size {input.size(dim)}")
-    a, b = input.chunk(2, dim)
-    return a * b.sigmoid()
+    return ops.glu(input, dim=wrap_dim(dim, input.dim()))
 
 
 def _implicit_dim(ndim: int) -> int:

@@ -7,18 +7,20 @@ from typing import Any
 
 import pellucid
 from pellucid.engine.core.errors import check
+from pellucid.engine.ops import class_loss
 from pellucid.engine.ops import loss as ops
 from pellucid.engine.ops import pairwise
-from pellucid.nn.functional.loss import reduced, reduction_name
+from pellucid.nn.functional.loss import reduced, reduction_name, refuse_gradient
 
 
 def _broadcast(input: Any, target: Any) -> tuple[Any, Any]:
-    if target.shape != input.shape:
-        warnings.warn(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to incorrect"
-            " results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=3,
-        )
+    if target.shape == input.shape:
+        return input, target
+    warnings.warn(
+        f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to incorrect"
+        " results due to broadcasting. Please ensure they have the same size.",
+        stacklevel=3,
+    )
     return pellucid.broadcast_tensors(input, target)  # type: ignore[return-value]
 
 
@@ -33,11 +35,10 @@ def mse_loss(
     """
     name = reduction_name(size_average, reduce, reduction)
     a, b = _broadcast(input, target)
-    values = ops.squared_error(a, b)
     if weight is None:
-        return reduced(values, name)
+        return ops.squared_error(a, b, reduction=name)
     check(weight.shape == input.shape, "Inputs and weight must have the same size.", ValueError)
-    weighed = values * weight
+    weighed = ops.squared_error(a, b, reduction="none") * weight
     return weighed.sum() / weight.sum() if name == "mean" else reduced(weighed, name)
 
 
@@ -72,7 +73,7 @@ def smooth_l1_loss(
     name = reduction_name(size_average, reduce, reduction)
     check(beta >= 0, "smooth_l1_loss does not support negative values for beta.")
     a, b = _broadcast(input, target)
-    return reduced((a - b).abs() if beta == 0 else ops.smooth_l1(a, b, beta=float(beta)), name)
+    return reduced((a - b).abs(), name) if beta == 0 else ops.smooth_l1(a, b, beta=float(beta), reduction=name)
 
 
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
@@ -85,10 +86,9 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     name = reduction_name(None, None, reduction)
     check(delta > 0, "huber_loss does not support non-positive values for delta.")
     a, b = _broadcast(input, target)
-    values = ops.huber(a, b, delta=float(delta))
     if weight is None:
-        return reduced(values, name)
-    weighed = values * weight
+        return ops.huber(a, b, delta=float(delta), reduction=name)
+    weighed = ops.huber(a, b, delta=float(delta), reduction="none") * weight
     return weighed.sum() / weight.sum() if name == "mean" else reduced(weighed, name)
 
 
@@ -100,7 +100,8 @@ def soft_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: 
     tensor(0.6931)
     """
     name = reduction_name(size_average, reduce, reduction)
-    return reduced((-target * input).exp().log1p(), name)
+    refuse_gradient("soft_margin_loss", "target", target)
+    return ops.soft_margin(input, target, reduction=name)
 
 
 def hinge_embedding_loss(
@@ -251,18 +252,17 @@ def multi_margin_loss(
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
-    check(input.dim() in (1, 2) and (input.numel() or input.dim() == 2), f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
-    rows = input if input.dim() == 2 else input.unsqueeze(0)
-    places = target.reshape(-1, 1)
-    check(places.size(0) == rows.size(0), f"inconsistent target size, expected {rows.size(0)} but got {list(target.shape)}")
-    own = rows.gather(1, places)
-    gaps = (margin - own + rows).clamp_min(0)
-    gaps = gaps if p == 1 else gaps.square()
-    if weight is not None:
-        gaps = gaps * weight[places]
-    gaps = gaps.scatter(1, places, 0.0)
-    values = gaps.sum(1) / max(rows.size(1), 1)
-    return reduced(values if input.dim() == 2 else values.squeeze(0) if target.dim() == 0 else values, name)
+    filled = input.dim() == 2 and input.size(1) > 0 or input.dim() in (0, 1) and input.numel() > 0
+    check(filled, f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
+    rows = input.size(0) if input.dim() == 2 else 1
+    check(
+        target.dim() <= 1 and target.numel() == rows,
+        f"inconsistent target size, expected {rows} but got {list(target.shape)}",
+    )
+    refuse_gradient("multi_margin_loss", "weight", weight)
+    classes = input.size(-1) if input.dim() else 1
+    check(weight is None or weight.numel() == classes, f"inconsistent weight size, expected {classes} but got {getattr(weight, 'shape', None)}")
+    return class_loss.multi_margin(input, target, weight, p=p, margin=float(margin), reduction=name)
 
 
 def multilabel_margin_loss(
@@ -276,15 +276,9 @@ def multilabel_margin_loss(
     """
     name = reduction_name(size_average, reduce, reduction)
     check(input.shape == target.shape, f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    rows = input.reshape(-1, input.size(-1)) if input.dim() == 2 else input.reshape(1, -1)
-    labels = target.reshape(rows.shape)
-    given = (labels >= 0).to(pellucid.int64).cumprod(1).bool()
-    places = labels.masked_fill(~given, 0)
-    is_target = pellucid.zeros_like(rows.detach()).scatter_add_(1, places, given.to(rows.dtype)) > 0
-    gaps = (1 - (rows.gather(1, places).unsqueeze(2) - rows.unsqueeze(1))).clamp_min(0)
-    counts = given.unsqueeze(2) & ~is_target.unsqueeze(1)
-    values = pellucid.where(counts, gaps, pellucid.zeros((), dtype=rows.dtype)).sum((1, 2)) / max(rows.size(1), 1)
-    return reduced(values if input.dim() == 2 else values.squeeze(0), name)
+    filled = input.dim() == 2 and input.size(1) > 0 or input.dim() in (0, 1) and input.numel() > 0
+    check(filled, f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
+    return class_loss.multilabel_margin(input, target, reduction=name)
 
 
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:

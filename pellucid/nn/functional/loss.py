@@ -6,6 +6,8 @@ from typing import Any
 
 import pellucid
 from pellucid.engine.core.errors import check
+from pellucid.engine.core.meta import broadcast_shapes
+from pellucid.engine.ops import class_loss
 from pellucid.engine.ops import loss as ops
 from pellucid.nn._reduction import legacy_get_string
 
@@ -40,28 +42,38 @@ def nll_loss(
     tensor(1.)
     """
     reduction = reduction_name(size_average, reduce, reduction)
-    check(input.dim() >= 1, f"Expected 1 or more dimensions (got {input.dim()})", ValueError)
-    if input.dim() == 1:
-        check(target.dim() == 0 or target.dim() == 1 and target.numel() == 1, f"For 1D input, 1D target must have size 1, but got target size: {list(target.shape)}")
-        per_item = ops.nll(input.unsqueeze(0), target.reshape(1), weight, ignore_index=int(ignore_index)).reshape(target.shape)
-    else:
-        _check_target(input, target)
-        per_item = ops.nll(input, target, weight, ignore_index=int(ignore_index))
-    if reduction == "none":
-        return per_item
-    if reduction == "sum":
-        return per_item.sum()
-    classes = input.detach() if input.dim() > 1 else input.detach().unsqueeze(0)
-    return per_item.sum() / ops.nll_weights(target.reshape(-1), weight, classes, ignore_index=int(ignore_index)).sum()
+    refuse_gradient("nll_loss_forward", "weight", weight)
+    _check_target(input, target)
+    return class_loss.nll(
+        input, target, weight, ignore_index=int(ignore_index), reduction=reduction, spatial=input.dim() > 2
+    )[0]
+
+
+def refuse_gradient(function: str, argument: str, tensor: Any) -> None:
+    """RuntimeError where a tensor that asks for a gradient will not get one."""
+    check(
+        tensor is None or not (tensor.requires_grad and pellucid.is_grad_enabled()),
+        f"The function '{function}' is not differentiable with respect to argument '{argument}'. This input cannot have requires_grad"
+        " True. Call .detach() on it.",
+    )
 
 
 def _check_target(input: Any, target: Any) -> None:
+    check(input.dim() >= 1, f"Expected 1 or more dimensions (got {input.dim()})", ValueError)
+    if input.dim() == 1:
+        check(
+            target.dim() <= 1 and target.numel() == 1,
+            f"For 1D input, 1D target must have size 1, but got target size: {target.numel()}",
+            ValueError,
+        )
+        return
     expected = (input.shape[0], *input.shape[2:])
-    if input.shape[0] != target.shape[0]:
-        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}).")
+    count = target.shape[0] if target.dim() else 1
+    check(input.shape[0] == count, f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({count}).", ValueError)
     check(
         tuple(target.shape) == expected,
-        f"Expected target size {list(expected)}, got {list(target.shape)} (input {list(input.shape)}: the classes are dimension 1)",
+        f"Expected target size {list(expected)}, got {list(target.shape)} (size mismatch: the input is {list(input.shape)}, with classes as"
+        " dimension 1; 0D or 1D target tensor expected for (N, C), multi-target not supported)",
     )
 
 
@@ -85,12 +97,10 @@ def cross_entropy(
     check(0.0 <= label_smoothing <= 1.0, f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     axis = 0 if input.dim() == 1 else 1
     if target.shape == input.shape and target.is_floating_point():
+        check(ignore_index < 0, "ignore_index is not supported for floating point target")
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing, axis)
-    check(
-        not target.is_floating_point(),
-        f"expected scalar type Long but found {target.dtype}: class indices must be integers (or give probabilities of the input's shape"
-        f" {list(input.shape)}, not {list(target.shape)})",
-    )
+    if input.dim() > 0 and target.shape == input.shape:
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}: use target.to(input.dtype)")
     logarithms = input.log_softmax(axis)
     loss = nll_loss(logarithms, target, weight, ignore_index=ignore_index, reduction=reduction)
     if label_smoothing == 0.0:
@@ -110,7 +120,7 @@ def _smoothing(logarithms: Any, target: Any, weight: Any, ignore_index: int, red
     if reduction != "mean":
         return reduced(everything, reduction)
     counted = logarithms.detach() if axis else logarithms.detach().unsqueeze(0)
-    return everything.sum() / ops.nll_weights(target.reshape(-1), weight, counted, ignore_index=int(ignore_index)).sum()
+    return everything.sum() / class_loss.nll_weights(target.reshape(-1), weight, counted, ignore_index=int(ignore_index)).sum()
 
 
 def _soft_cross_entropy(input: Any, target: Any, weight: Any, reduction: str, label_smoothing: float, axis: int) -> Any:
@@ -142,10 +152,12 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure they"
             " have the same size."
         )
-    inside = bool(((input.detach() >= 0) & (input.detach() <= 1)).all())
-    check(inside, "all elements of input should be between 0 and 1 (did the sigmoid before binary_cross_entropy get lost?)")
-    values = ops.binary_cross_entropy(input, target)
-    return reduced(values if weight is None else values * weight, reduction)
+    refuse_gradient("binary_cross_entropy", "weight", weight)
+    if weight is not None:
+        weight = weight.expand(broadcast_shapes(weight.shape, target.shape))
+    for each in (target, weight):
+        check(each is None or each.dtype is input.dtype, f"Found dtype {getattr(each, 'dtype', None)} but expected {input.dtype}: convert it")
+    return ops.binary_cross_entropy(input, target, weight, reduction=reduction)
 
 
 def binary_cross_entropy_with_logits(
@@ -166,12 +178,9 @@ def binary_cross_entropy_with_logits(
     reduction = reduction_name(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
-    smooth = pellucid.nn.functional.logsigmoid(input)
-    if pos_weight is None:
-        values = (1 - target) * input - smooth
-    else:
-        values = (1 - target) * input - ((pos_weight - 1) * target + 1) * smooth
-    return reduced(values if weight is None else values * weight, reduction)
+    refuse_gradient("binary_cross_entropy_with_logits", "weight", weight)
+    refuse_gradient("binary_cross_entropy_with_logits", "pos_weight", pos_weight)
+    return ops.logits_cross_entropy(input, target, weight, pos_weight, reduction=reduction)
 
 
 def kl_div(

@@ -126,6 +126,7 @@ from pellucid.engine.tensor.comparison import (
     signbit,
     where,
 )
+from pellucid.engine.tensor.complex import angle, complex, conj, conj_physical, polar
 from pellucid.engine.tensor.contraction import (
     cdist,
     chain_matmul,
@@ -546,6 +547,7 @@ _LATE = {
     "clear_autocast_cache": "amp.autocast_mode",
     "get_float32_matmul_precision": "engine.core.precision", "set_float32_matmul_precision": "engine.core.precision",
     "OutOfMemoryError": "cuda",
+    "adaptive_max_pool1d": "nn.functional.pairs",
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""backward and grad: their arguments, accumulation and layout of gradients, errors; each a program that both frameworks run."""
+"""backward and grad: arguments, accumulation, layout of gradients, errors; programs that both frameworks run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of the `torch` namespace that give values and indices, where `nn.functional` has another of the same name."""
+"""Functions of the `torch` namespace that give values and indices where `nn.functional`'s of that name give values."""
 
 from __future__ import annotations
 

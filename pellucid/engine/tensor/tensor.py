@@ -20,6 +20,7 @@ from pellucid.engine.core.storage import Version
 from pellucid.engine.tensor.arithmetic import ArithmeticMethods
 from pellucid.engine.tensor.bitwise import BitwiseMethods
 from pellucid.engine.tensor.comparison import ComparisonMethods
+from pellucid.engine.tensor.complex import ComplexMethods
 from pellucid.engine.tensor.contraction import ContractionMethods
 from pellucid.engine.tensor.conversion import ConversionMethods
 from pellucid.engine.tensor.copying import deep_copy
@@ -51,6 +52,7 @@ class Tensor(
     ArithmeticMethods,
     BitwiseMethods,
     ComparisonMethods,
+    ComplexMethods,
     ContractionMethods,
     ConversionMethods,
     CreationMethods,

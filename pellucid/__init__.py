@@ -416,6 +416,15 @@ from pellucid.engine.tensor.sorting import (
     unique,
     unique_consecutive,
 )
+from pellucid.engine.tensor.spectrogram import (
+    bartlett_window,
+    blackman_window,
+    hamming_window,
+    hann_window,
+    istft,
+    kaiser_window,
+    stft,
+)
 from pellucid.engine.tensor.splitting import (
     chunk,
     dsplit,
@@ -500,6 +509,7 @@ from pellucid.engine.tensor.trigonometry import (
     tan,
     tan_,
 )
+from pellucid.engine.tensor.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
 from pellucid.version import __version__
 
 inf = math.inf

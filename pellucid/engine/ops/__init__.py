@@ -15,6 +15,7 @@ from pellucid.engine.ops import (
     embedding_bag,
     error_function,
     exponential,
+    fourier,
     grid,
     indexing,
     interpolation,
@@ -40,6 +41,7 @@ from pellucid.engine.ops import (
     sorting,
     strided,
     trigonometry,
+    windows,
 )
 
 __all__ = [
@@ -57,6 +59,7 @@ __all__ = [
     "embedding_bag",
     "error_function",
     "exponential",
+    "fourier",
     "grid",
     "indexing",
     "interpolation",
@@ -82,4 +85,5 @@ __all__ = [
     "sorting",
     "strided",
     "trigonometry",
+    "windows",
 ]

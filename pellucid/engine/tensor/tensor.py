@@ -42,6 +42,7 @@ from pellucid.engine.tensor.selection import SelectionMethods
 from pellucid.engine.tensor.shape import ShapeMethods
 from pellucid.engine.tensor.solvers import SolverMethods
 from pellucid.engine.tensor.sorting import SortingMethods
+from pellucid.engine.tensor.spectrogram import SpectrogramMethods
 from pellucid.engine.tensor.splitting import SplittingMethods
 from pellucid.engine.tensor.statistics import StatisticsMethods
 from pellucid.engine.tensor.storages import StorageMethods
@@ -72,6 +73,7 @@ class Tensor(
     ShapeMethods,
     SolverMethods,
     SortingMethods,
+    SpectrogramMethods,
     SplittingMethods,
     StatisticsMethods,
     StorageMethods,
@@ -203,11 +205,16 @@ class Tensor(
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
         return bool(self.item())
 
+    def _only_element(self) -> Any:
+        if self._meta.numel != 1:
+            raise ValueError(f"only one element tensors can be converted to Python scalars (this one has shape {list(self.shape)})")
+        return self.item()
+
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._only_element())
 
     def __float__(self) -> float:
-        value = self.item()
+        value = self._only_element()
         if isinstance(value, complex):
             if value.imag:
                 raise RuntimeError("value cannot be converted to type double without overflow")
@@ -215,7 +222,7 @@ class Tensor(
         return float(value)
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._only_element())
 
     def __index__(self) -> int:
         if self._meta.dtype.category > 1 or self._meta.ndim and self._meta.numel != 1:

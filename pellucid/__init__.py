@@ -56,6 +56,19 @@ from pellucid.engine.core.modes import (
 from pellucid.engine.core.promotion import can_cast, promote_types
 from pellucid.engine.core.typeinfo import finfo, iinfo
 from pellucid.engine.tensor import Tensor
+from pellucid.engine.tensor.activation import (
+    celu,
+    celu_,
+    hardshrink,
+    prelu,
+    relu_,
+    rrelu,
+    rrelu_,
+    selu,
+    selu_,
+    threshold,
+    threshold_,
+)
 from pellucid.engine.tensor.arguments import is_tensor
 from pellucid.engine.tensor.arithmetic import (
     add,
@@ -544,6 +557,24 @@ _LATE = {
     "max_pool1d": "nn.functional.pooling", "max_pool2d": "nn.functional.pooling",
     "max_pool3d": "nn.functional.pooling", "max_pool1d_with_indices": "nn.functional.pooling",
     "avg_pool1d": "nn.functional.pooling", "adaptive_avg_pool1d": "nn.functional.pooling",
+    "layer_norm": "nn.functional.native", "rms_norm": "nn.functional.native", "group_norm": "nn.functional.native",
+    "batch_norm": "nn.functional.native", "instance_norm": "nn.functional.native",
+    "native_layer_norm": "nn.functional.native", "native_group_norm": "nn.functional.native",
+    "native_batch_norm": "nn.functional.native", "dropout": "nn.functional.native",
+    "dropout_": "nn.functional.native", "feature_dropout": "nn.functional.native",
+    "feature_dropout_": "nn.functional.native", "alpha_dropout": "nn.functional.native",
+    "alpha_dropout_": "nn.functional.native", "feature_alpha_dropout": "nn.functional.native",
+    "feature_alpha_dropout_": "nn.functional.native", "native_dropout": "nn.functional.native",
+    "embedding": "nn.functional.native", "embedding_renorm_": "nn.functional.native",
+    "embedding_bag": "nn.functional.native",
+    "ctc_loss": "nn.functional.coded_losses", "kl_div": "nn.functional.coded_losses",
+    "poisson_nll_loss": "nn.functional.coded_losses",
+    "binary_cross_entropy_with_logits": "nn.functional.coded_losses",
+    "hinge_embedding_loss": "nn.functional.coded_losses", "margin_ranking_loss": "nn.functional.coded_losses",
+    "cosine_embedding_loss": "nn.functional.coded_losses", "triplet_margin_loss": "nn.functional.coded_losses",
+    "cosine_similarity": "nn.functional.distances", "pairwise_distance": "nn.functional.distances",
+    "pdist": "nn.functional.distances",
+    "bilinear": "nn.functional.linear",
     "constant_pad_nd": "nn.functional.padding",
     "grid_sampler": "nn.functional.vision", "grid_sampler_2d": "nn.functional.vision",
     "grid_sampler_3d": "nn.functional.vision", "affine_grid_generator": "nn.functional.vision",
@@ -579,8 +610,9 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"pellucid.{name}")
     if name in _METHODS:
         return getattr(Tensor, name)
-    if name in _LATE:
-        found = getattr(importlib.import_module(f"pellucid.{_LATE[name]}"), name)
+    place = "engine.tensor.foreach" if name.startswith("_foreach_") else _LATE.get(name)
+    if place is not None:
+        found = getattr(importlib.import_module(f"pellucid.{place}"), name)
         globals()[name] = found
         return found
     raise AttributeError(f"module 'pellucid' has no attribute '{name}': Pellucid does not have torch.{name}")

@@ -363,6 +363,7 @@ from pellucid.engine.tensor.selection import (
     index_add,
     index_copy,
     index_fill,
+    index_reduce,
     index_select,
     masked_fill,
     masked_scatter,
@@ -428,6 +429,22 @@ from pellucid.engine.tensor.sorting import (
     topk,
     unique,
     unique_consecutive,
+)
+from pellucid.engine.tensor.special import (
+    copysign,
+    digamma,
+    erf,
+    erfc,
+    erfinv,
+    frexp,
+    heaviside,
+    i0,
+    ldexp,
+    lgamma,
+    logit,
+    mvlgamma,
+    nextafter,
+    polygamma,
 )
 from pellucid.engine.tensor.spectrogram import (
     bartlett_window,

@@ -49,7 +49,10 @@ def cross(a: np.ndarray, b: np.ndarray, *, dim: int) -> np.ndarray:
 @cross.meta
 def cross_meta(a: Meta, b: Meta, *, dim: int) -> Meta:
     check(a.dtype is not dtypes.bool_, "\"cross\" not implemented for 'Bool'", NotImplementedError)
-    check(a.dtype is b.dtype, f"linalg.cross: expected both inputs to have the same dtype, but got {title(a.dtype)} and {title(b.dtype)}")
+    check(
+        a.dtype is b.dtype,
+        f"linalg.cross: expected both inputs to have the same dtype, but got {title(a.dtype)} and {title(b.dtype)}",
+    )
     return Meta.of(broadcast_shapes(a.shape, b.shape), a.dtype, a.device)
 
 

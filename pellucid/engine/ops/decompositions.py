@@ -39,7 +39,9 @@ def _first(x: Any, axis: int, count: int) -> Any:
 
 def _failed(name: str, A: np.ndarray) -> LinAlgError:
     if not np.isfinite(A).all():
-        return LinAlgError(f"{name}: The algorithm failed to converge because the input matrix contained non-finite values.")
+        return LinAlgError(
+            f"{name}: The algorithm failed to converge because the input matrix contained non-finite values."
+        )
     return LinAlgError(
         f"{name}: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values."
     )
@@ -158,7 +160,9 @@ def qr_da(dQ: Any, dR: Any, Q: Any, R: Any, A: Any, A_meta: Meta, mode: str) -> 
 
 def _qr_tall(dQ: Any, dR: Any, Q: Any, R: Any) -> Any:
     inner = triu(sub(dR @ R.mH, Q.mH @ dQ), diagonal=0)
-    both = sub(add(inner, inner.mH), _embedded(diagonal_of(inner).real if inner._meta.dtype.is_complex else diagonal_of(inner)))
+    both = sub(
+        add(inner, inner.mH), _embedded(diagonal_of(inner).real if inner._meta.dtype.is_complex else diagonal_of(inner))
+    )
     return solve_triangular(R.mH, add(Q @ both, dQ), upper=False, left=False, unitriangular=False)
 
 

@@ -1,6 +1,7 @@
-"""Discrete Fourier transforms along axes, and window functions. `dims` is a tuple of axes; the last one is halved where results are.
+"""Discrete Fourier transforms over several axes, their adjoints, and the frequencies that belong to their results.
 
-NumPy's transforms (pocketfft) compute in the precision of the input.
+Real and complex transforms are three linear operators; each one's gradient is one of the others. The transforms themselves are
+NumPy's (pocketfft by M. Reinecke), loaded when the first one runs.
 """
 
 from __future__ import annotations
@@ -15,110 +16,114 @@ from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.op import op
 from pellucid.engine.ops.arithmetic import add
-from pellucid.engine.ops.joining import embed_slice
-from pellucid.engine.ops.shape import slice_
+from pellucid.engine.ops.exponential import real_of
+from pellucid.engine.ops.padding import constant_pad
 
-Ints = tuple[int, ...]
-
-
-def _scaled(x: np.ndarray, scale: float) -> np.ndarray:
-    return x if scale == 1 else x * x.real.dtype.type(scale)
+Axes = tuple[int, ...]
 
 
-def _with(shape: Ints, axis: int, size: int) -> Ints:
-    return (*shape[:axis], size, *shape[axis + 1 :])
+def _scaled(values: np.ndarray, scale: float) -> np.ndarray:
+    """`values` times a real number, in place; part by part, since infinity times a complex 1 is NaN."""
+    if scale != 1:
+        factor = values.real.dtype.type(scale)
+        for part in (values.real, values.imag) if values.dtype.kind == "c" else (values,):
+            np.multiply(part, factor, out=part)
+    return values
 
 
 @op(name="fft_c2c", grad_name="FftC2CBackward0")
-def fft_c2c(x: np.ndarray, *, dims: Ints, forward: bool, scale: float) -> np.ndarray:
-    """Sums of x times exp(∓2πi jk/n) along axes (- for `forward`), times `scale`."""
-    if not dims or not x.size:
-        return x.copy()
-    found = np.fft.fftn(x, axes=dims) if forward else np.fft.ifftn(x, axes=dims, norm="forward")
-    return _scaled(found, scale)
+def complex_transform(x: np.ndarray, *, axes: Axes, scale: float, forward: bool) -> np.ndarray:
+    """scale · Σ x·exp(∓2πi·kn/N) over the axes: minus for forward, plus for backward."""
+    if not axes or not x.size:
+        return _scaled(x.copy(), scale)
+    if forward:
+        return _scaled(np.fft.fftn(x, axes=axes), scale)
+    return _scaled(np.fft.ifftn(x, axes=axes, norm="forward"), scale)
 
 
-@fft_c2c.meta
-def fft_c2c_meta(x: Meta, *, dims: Ints, forward: bool, scale: float) -> Meta:
+@complex_transform.meta
+def complex_transform_meta(x: Meta, *, axes: Axes, scale: float, forward: bool) -> Meta:
     return x.like()
 
 
-@fft_c2c.vjp("x")
-def fft_c2c_dx(dy: Any, dims: Ints, forward: bool, scale: float) -> Any:
-    return fft_c2c(dy, dims=dims, forward=not forward, scale=scale)
+@complex_transform.vjp("x")
+def complex_transform_dx(dy: Any, axes: Axes, scale: float, forward: bool) -> Any:
+    return complex_transform(dy, axes=axes, scale=scale, forward=not forward)
+
+
+def _with_last(x: Meta, axes: Axes, size: int) -> tuple[int, ...]:
+    shape = list(x.shape)
+    shape[axes[-1]] = size
+    return tuple(shape)
 
 
 @op(name="fft_r2c", grad_name="FftR2CBackward0")
-def fft_r2c(x: np.ndarray, *, dims: Ints, onesided: bool, scale: float) -> np.ndarray:
-    """The forward transform of real data; `onesided` leaves out the half of the last axis that follows by symmetry."""
+def real_transform(x: np.ndarray, *, axes: Axes, scale: float, onesided: bool) -> np.ndarray:
+    """The forward transform of real numbers; `onesided` keeps the first N//2 + 1 frequencies of the last axis."""
     if not x.size:
-        return np.zeros(fft_r2c_shape(x.shape, dims, onesided), np.complex64 if x.dtype == np.float32 else np.complex128)
-    return _scaled((np.fft.rfftn if onesided else np.fft.fftn)(x, axes=dims), scale)
+        shape = list(x.shape)
+        shape[axes[-1]] = x.shape[axes[-1]] // 2 + 1 if onesided else x.shape[axes[-1]]
+        return np.zeros(shape, np.result_type(x.dtype, np.complex64))
+    return _scaled(np.fft.rfftn(x, axes=axes) if onesided else np.fft.fftn(x, axes=axes), scale)
 
 
-def fft_r2c_shape(shape: Ints, dims: Ints, onesided: bool) -> Ints:
-    """The shape of the transform of real data."""
-    return _with(tuple(shape), dims[-1], shape[dims[-1]] // 2 + 1) if onesided else tuple(shape)
+@real_transform.meta
+def real_transform_meta(x: Meta, *, axes: Axes, scale: float, onesided: bool) -> Meta:
+    shape = _with_last(x, axes, x.shape[axes[-1]] // 2 + 1) if onesided else x.shape
+    return x.like(shape, x.dtype.to_complex())
 
 
-@fft_r2c.meta
-def fft_r2c_meta(x: Meta, *, dims: Ints, onesided: bool, scale: float) -> Meta:
-    return x.like(fft_r2c_shape(tuple(x.shape), dims, onesided), x.dtype.to_complex())
-
-
-@fft_r2c.vjp("x")
-def fft_r2c_dx(dy: Any, x_meta: Meta, dims: Ints, onesided: bool, scale: float) -> Any:
+@real_transform.vjp("x")
+def real_transform_dx(dy: Any, x_meta: Meta, axes: Axes, scale: float, onesided: bool) -> Any:
     if onesided:
-        half = dy._meta.shape[dims[-1]]
-        dy = embed_slice(dy, size=tuple(x_meta.shape), dim=dims[-1], start=0, end=half, step=1)
-    return fft_c2c(dy, dims=dims, forward=False, scale=scale).real
+        missing = x_meta.shape[axes[-1]] - dy._meta.shape[axes[-1]]
+        dy = _resized(dy, axes[-1], 0, missing)
+    return real_of(complex_transform(dy, axes=axes, scale=scale, forward=False))
+
+
+def _resized(x: Any, axis: int, before: int, after: int) -> Any:
+    return constant_pad(x, pad=tuple([(before, after) if each == axis else (0, 0) for each in range(x._meta.ndim)]), value=0)
 
 
 @op(name="fft_c2r", grad_name="FftC2RBackward0")
-def fft_c2r(x: np.ndarray, *, dims: Ints, last: int, scale: float) -> np.ndarray:
-    """The backward transform of half a spectrum to real data of size `last` along the last axis."""
+def hermitian_transform(x: np.ndarray, *, axes: Axes, scale: float, size: int) -> np.ndarray:
+    """The backward transform of half a Hermitian signal, which is real; the last axis grows to `size`."""
+    shape = [x.shape[axis] for axis in axes[:-1]] + [size]
     if not x.size:
-        return np.zeros(_with(x.shape, dims[-1], last), x.real.dtype)
-    sizes = [x.shape[axis] for axis in dims[:-1]]
-    return _scaled(np.fft.irfftn(x, [*sizes, last], dims, norm="forward"), scale)
+        whole = list(x.shape)
+        whole[axes[-1]] = size
+        return np.zeros(whole, x.real.dtype)
+    return _scaled(np.fft.irfftn(x, s=shape, axes=axes, norm="forward"), scale)
 
 
-@fft_c2r.meta
-def fft_c2r_meta(x: Meta, *, dims: Ints, last: int, scale: float) -> Meta:
-    return x.like(_with(tuple(x.shape), dims[-1], last), x.dtype.to_real())
+@hermitian_transform.meta
+def hermitian_transform_meta(x: Meta, *, axes: Axes, scale: float, size: int) -> Meta:
+    return x.like(_with_last(x, axes, size), x.dtype.to_real())
 
 
-@fft_c2r.vjp("x")
-def fft_c2r_dx(dy: Any, dims: Ints, last: int, scale: float) -> Any:
-    """What stands for two elements of the full spectrum counts twice."""
-    half = fft_r2c(dy, dims=dims, onesided=True, scale=scale)
-    axis = dims[-1]
-    size = half._meta.shape[axis]
-    doubled = last - size
-    if doubled <= 0:
+@hermitian_transform.vjp("x")
+def hermitian_transform_dx(dy: Any, axes: Axes, scale: float, size: int) -> Any:
+    half = real_transform(dy, axes=axes, scale=scale, onesided=True)
+    twins = (size - 1) // 2  # frequencies that stand for themselves and for their mirror image
+    if not twins:
         return half
-    middle = slice_(half, dim=axis, start=1, end=1 + doubled, step=1)
-    return add(half, embed_slice(middle, size=tuple(half._meta.shape), dim=axis, start=1, end=1 + doubled, step=1))
+    before, after = 1, size // 2 + 1 - 1 - twins
+    inner = _resized(_resized(half, axes[-1], -before, -after), axes[-1], before, after)
+    return add(half, inner)
 
 
 @op(half="keep")
-def window(*, kind: str, length: int, periodic: bool, parameters: tuple[float, ...], dtype: dtype_type, device: device_type) -> np.ndarray:
-    """A window of raised cosines, a triangle, or Kaiser's; a periodic one is one longer, without its last element."""
-    if length <= 1:
-        return np.ones(length).astype(dtype.numpy)
-    whole = length + 1 if periodic else length
-    at = np.arange(whole)
-    if kind == "cosine":
-        angle = 2 * np.pi * at / (whole - 1)
-        values = sum([(-1) ** k * each * np.cos(k * angle) for k, each in enumerate(parameters)], np.zeros(whole))
-    elif kind == "bartlett":
-        values = 1 - np.abs(2 * at / (whole - 1) - 1)
-    else:
-        beta = parameters[0]
-        values = np.i0(beta * np.sqrt(np.maximum(1 - (2 * at / (whole - 1) - 1) ** 2, 0))) / np.i0(beta)
-    return values[:length].astype(np.float32 if dtype in HALF else dtype.numpy).astype(dtype.numpy)
+def frequencies(*, count: int, negative: int, scale: float, dtype: dtype_type, device: device_type) -> np.ndarray:
+    """`scale` times 0, 1, …, of which the last `negative` count up to -1 instead."""
+    places = np.arange(count)
+    places[count - negative :] -= count
+    kind = np.dtype(np.float32) if dtype in HALF else dtype.numpy
+    return (places.astype(kind) * kind.type(scale)).astype(dtype.numpy)
 
 
-@window.meta
-def window_meta(*, kind: str, length: int, periodic: bool, parameters: tuple[float, ...], dtype: dtype_type, device: device_type) -> Meta:
-    return Meta.of((length,), dtype, device)
+@frequencies.meta
+def frequencies_meta(*, count: int, negative: int, scale: float, dtype: dtype_type, device: device_type) -> Meta:
+    return Meta.of((count,), dtype, device)
+
+
+__all__ = ["complex_transform", "frequencies", "hermitian_transform", "real_transform"]

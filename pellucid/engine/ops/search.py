@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,9 @@ from pellucid.engine.core.promotion import title
 @op
 def searchsorted(sequence: np.ndarray, values: np.ndarray, *, right: bool, int32: bool) -> np.ndarray:
     """Where each value would go in an ascending sequence (the last axis; the leading ones match); a NaN goes to the end."""
-    if sequence.ndim == 1 and bool(np.all(sequence[:-1] <= sequence[1:])):  # what is out of order gets the same steps as in PyTorch
+    if sequence.ndim == 1 and bool(
+        np.all(sequence[:-1] <= sequence[1:])
+    ):  # what is out of order gets the same steps as in PyTorch
         return np.searchsorted(sequence, values, side="right" if right else "left")
     low = np.zeros(values.shape, np.int64)
     high = np.full(values.shape, sequence.shape[-1], np.int64)
@@ -36,7 +37,11 @@ def searchsorted(sequence: np.ndarray, values: np.ndarray, *, right: bool, int32
 @searchsorted.meta
 def searchsorted_meta(sequence: Meta, values: Meta, *, right: bool, int32: bool) -> Meta:
     for each in (sequence, values):
-        check(not each.dtype.is_complex, f"\"searchsorted_out_cpu\" not implemented for '{title(each.dtype)}'", NotImplementedError)
+        check(
+            not each.dtype.is_complex,
+            f"\"searchsorted_out_cpu\" not implemented for '{title(each.dtype)}'",
+            NotImplementedError,
+        )
     check(
         sequence.ndim == 1 or sequence.shape[:-1] == values.shape[:-1],
         "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value"
@@ -130,7 +135,9 @@ def bin_edges(x: np.ndarray, *, bins: int, low: float | None, high: float | None
     """The edges of `bins` equal parts of [low, high], or of the range of the data."""
     if low is None or high is None:
         low, high = _limits(x, 0, 0, "torch.histogram()") if x.size else (0.0, 1.0)
-    check(np.isfinite(low) and np.isfinite(high), f"torch.histogram(): dimension 0's range [{low}, {high}] is not finite")
+    check(
+        np.isfinite(low) and np.isfinite(high), f"torch.histogram(): dimension 0's range [{low}, {high}] is not finite"
+    )
     if low == high:
         low, high = low - 0.5, high + 0.5
     step = (x.dtype.type(high) - x.dtype.type(low)) / x.dtype.type(bins)
@@ -141,7 +148,10 @@ def bin_edges(x: np.ndarray, *, bins: int, low: float | None, high: float | None
 @bin_edges.meta
 def bin_edges_meta(x: Meta, *, bins: int, low: float | None, high: float | None) -> Meta:
     _histogram_checks("histogramdd", x, bins)
-    check(low is None or high is None or low <= high, f"torch.histogram(): min should not exceed max, but got min {low} max {high} for dimension 0")
+    check(
+        low is None or high is None or low <= high,
+        f"torch.histogram(): min should not exceed max, but got min {low} max {high} for dimension 0",
+    )
     return Meta.of((bins + 1,), x.dtype, x.device)
 
 
@@ -159,8 +169,14 @@ def histogram(x: np.ndarray, edges: np.ndarray, weight: np.ndarray | None, *, de
 @histogram.meta
 def histogram_meta(x: Meta, edges: Meta, weight: Meta | None, *, density: bool) -> Meta:
     _histogram_checks("histogramdd", x, edges.numel - 1)
-    check(edges.dtype is x.dtype, f"torch.histogram(): input tensor and bins tensors should have same dtype, but got input with dtype {title(x.dtype)} and bins with dtype {title(edges.dtype)}")
-    check(edges.ndim == 1, f"torch.histogram(): bins tensor should have one dimension, but got {edges.ndim} dimensions in the bins tensor for dimension 0")
+    check(
+        edges.dtype is x.dtype,
+        f"torch.histogram(): input tensor and bins tensors should have same dtype, but got input with dtype {title(x.dtype)} and bins with dtype {title(edges.dtype)}",
+    )
+    check(
+        edges.ndim == 1,
+        f"torch.histogram(): bins tensor should have one dimension, but got {edges.ndim} dimensions in the bins tensor for dimension 0",
+    )
     if weight is not None:
         check(
             weight.dtype is x.dtype,
@@ -174,14 +190,18 @@ def histogram_meta(x: Meta, edges: Meta, weight: Meta | None, *, density: bool) 
 
 
 @op(half="keep")
-def triangle_indices(*, rows: int, columns: int, offset: int, upper: bool, dtype: dtype_type, device: device_type) -> np.ndarray:
+def triangle_indices(
+    *, rows: int, columns: int, offset: int, upper: bool, dtype: dtype_type, device: device_type
+) -> np.ndarray:
     """Row and column of each element of a matrix's lower (upper) triangle, row by row."""
     pick = np.triu_indices if upper else np.tril_indices
     return np.stack(pick(rows, offset, columns)).astype(dtype.numpy)
 
 
 @triangle_indices.meta
-def triangle_indices_meta(*, rows: int, columns: int, offset: int, upper: bool, dtype: dtype_type, device: device_type) -> Meta:
+def triangle_indices_meta(
+    *, rows: int, columns: int, offset: int, upper: bool, dtype: dtype_type, device: device_type
+) -> Meta:
     below = sum([min(max(row + offset + (0 if upper else 1), 0), columns) for row in range(rows)])
     return Meta.of((2, rows * columns - below if upper else below), dtype, device)
 

@@ -13,13 +13,13 @@ from pellucid.engine.core.meta import Meta, broadcast_shapes, preserved_strides
 from pellucid.engine.core.op import op
 from pellucid.engine.core.plan import number_as
 from pellucid.engine.core.promotion import title
-from pellucid.engine.ops.arithmetic import div, mul
+from pellucid.engine.ops.arithmetic import div, mul, sub
 from pellucid.engine.ops.comparison import eq, where
 from pellucid.engine.ops.shape import expand, reshape_to
 
 
 def _same_rank(x: Meta, index: Meta, name: str) -> None:
-    check(index.dtype in (dtypes.int64, dtypes.int32), f"{name}(): Expected dtype int32/int64 for index")
+    check(index.dtype in (dtypes.int64, dtypes.int32) or not index.numel, f"{name}(): Expected dtype int32/int64 for index")
     check(
         index.numel == 0 or max(index.ndim, 1) == max(x.ndim, 1),
         f"Index tensor must have the same number of dimensions as input tensor ({name}: index {list(index.shape)}, input {list(x.shape)})",
@@ -272,8 +272,9 @@ def index_fill_dx(dy: Any, value_meta: Meta, index: Any, dim: int, node: str) ->
 
 
 @index_fill.vjp("value")
-def index_fill_dvalue(dy: Any, index: Any, dim: int) -> Any:
-    return index_select(dy, index, dim=dim).sum()
+def index_fill_dvalue(dy: Any, value_meta: Meta, index: Any, dim: int, node: str) -> Any:
+    """A place that is named twice counts once."""
+    return sub(dy, index_fill(dy, zeros(value_meta), index, dim=dim, node=node)).sum()
 
 
 @op(half="keep", grad_name="MaskedFillBackward0")

@@ -149,7 +149,10 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
     matrices[-1] = matrices[-1].unsqueeze(-1) if column else matrices[-1]
     for position, each in enumerate(matrices):
         check(each._meta.ndim == 2, f"multi_dot(): tensor {position} must be 2D but got {each._meta.ndim}D")
-        check(each._meta.dtype is matrices[0]._meta.dtype, f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {title(matrices[0]._meta.dtype)} and tensor {position} {title(each._meta.dtype)}")
+        check(
+            each._meta.dtype is matrices[0]._meta.dtype,
+            f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {title(matrices[0]._meta.dtype)} and tensor {position} {title(each._meta.dtype)}",
+        )
         if position:
             last = matrices[position - 1]._meta.shape
             check(
@@ -174,7 +177,8 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     check(len(several) > 0, "chain_matmul(): Expected one or more matrices")
     for position, each in enumerate(several):
         check(
-            each._meta.ndim == 2, f"Tensor {each._meta.ndim}D is not a matrix: chain_matmul takes 2D tensors, and number {position} is not"
+            each._meta.ndim == 2,
+            f"Tensor {each._meta.ndim}D is not a matrix: chain_matmul takes 2D tensors, and number {position} is not",
         )
     return deliver(several[0].clone(), out) if len(several) == 1 else multi_dot(several, out=out)
 
@@ -220,7 +224,10 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     """
     for each in (x, y):
         kind = need_tensor(each, "linalg_vecdot", "x")._meta.dtype
-        check(kind.category >= 2, f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {title(kind)}")
+        check(
+            kind.category >= 2,
+            f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {title(kind)}",
+        )
     check(
         x._meta.dtype is y._meta.dtype,
         f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {title(x._meta.dtype)} and y of type"
@@ -245,9 +252,14 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_eucl
         check(meta.dtype.category == 2, f"cdist only supports floating-point dtypes, {name} got: {title(meta.dtype)}")
         check(meta.ndim >= 2, f"cdist only supports at least 2D tensors, {name} got: {meta.ndim}D")
     a, b = x1._meta, x2._meta
-    check(a.shape[-1] == b.shape[-1], f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")
+    check(
+        a.shape[-1] == b.shape[-1],
+        f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}",
+    )
     check(p >= 0, "cdist only supports non-negative p values")
-    check(a.dtype is b.dtype, f"expected X1 and X2 to have the same dtype, but got {title(a.dtype)} and {title(b.dtype)}")
+    check(
+        a.dtype is b.dtype, f"expected X1 and X2 to have the same dtype, but got {title(a.dtype)} and {title(b.dtype)}"
+    )
     large = a.shape[-2] > 25 or b.shape[-2] > 25
     by_products = p == 2 and (compute_mode == _MODES[1] or (compute_mode == _MODES[0] and large))
     return ops.cdist(x1, x2, p=float(p), by_products=by_products)

@@ -100,7 +100,9 @@ def torch_qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     torch.Size([2, 2])
     """
     warnings.warn(
-        "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.", UserWarning, stacklevel=2
+        "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.",
+        UserWarning,
+        stacklevel=2,
     )
     return return_types.qr(tuple(qr(input, "reduced" if some else "complete", out=out)))
 
@@ -175,7 +177,10 @@ def _tolerances(A: Any, atol: Any, rtol: Any, name: str) -> tuple[Any, Any]:
 
     def tensor_of(value: Any) -> Any:
         if isinstance(value, TensorData):
-            check(not value._meta.dtype.is_complex, f"{name}: tensors of complex type are not supported as tolerances. Got {title(value._meta.dtype)}")
+            check(
+                not value._meta.dtype.is_complex,
+                f"{name}: tensors of complex type are not supported as tolerances. Got {title(value._meta.dtype)}",
+            )
             return value.to(real)
         return full(size=(), value=float(value), dtype=real, device=meta.device)
 
@@ -188,7 +193,9 @@ def _tolerances(A: Any, atol: Any, rtol: Any, name: str) -> tuple[Any, Any]:
     return absolute, default * (absolute <= 0).to(real)
 
 
-def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Any:
+def pinv(
+    A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
+) -> Any:
     """Moore-Penrose inverse; singular values of at most max(atol, rtol * largest) count as 0. Its gradient takes the rank as fixed.
 
     >>> import pellucid as torch
@@ -271,8 +278,14 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     a, b = need_tensor(A, "linalg_lstsq")._meta, need_tensor(B, "linalg_lstsq", "B", 2)._meta
     check(a.ndim >= 2, f"{name}: input must have at least 2 dimensions.")
     check(b.ndim >= 1, f"{name}: other must have at least 1 dimension.")
-    check(a.ndim - b.ndim in (0, 1) or a.ndim < b.ndim, f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1")
-    check(a.dtype is b.dtype, f"{name}: Expected input and other to have the same dtype, but got input's dtype {title(a.dtype)} and other's dtype {title(b.dtype)}")
+    check(
+        a.ndim - b.ndim in (0, 1) or a.ndim < b.ndim,
+        f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1",
+    )
+    check(
+        a.dtype is b.dtype,
+        f"{name}: Expected input and other to have the same dtype, but got input's dtype {title(a.dtype)} and other's dtype {title(b.dtype)}",
+    )
     check(
         driver is None or driver in _DRIVERS,
         f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)",
@@ -280,12 +293,17 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     chosen = driver or "gelsy"
     vector = b.ndim == 1 or (a.ndim - 1 == b.ndim and tuple(b.shape) == tuple(a.shape[:-1]))
     right = B.unsqueeze(-1) if vector else B
-    check(a.shape[-2] == right._meta.shape[-2], f"{name}: input.size(-2) should match other.size({'-1' if vector else '-2'})")
+    check(
+        a.shape[-2] == right._meta.shape[-2],
+        f"{name}: input.size(-2) should match other.size({'-1' if vector else '-2'})",
+    )
     need_floating(a, "linalg.lstsq")
     cut = _epsilon(a.dtype.to_real()) * max(a.shape[-2:]) if rcond is None else float(rcond)
     solution, residuals, rank, values = ops.lstsq(A, right, rcond=cut, driver=chosen)
     m, n = a.shape[-2:]
-    whole = m > n and (rank._meta.numel == 0 or a.device.type == "meta" or bool((rank == n).all())) and chosen != "gelsy"
+    whole = (
+        m > n and (rank._meta.numel == 0 or a.device.type == "meta" or bool((rank == n).all())) and chosen != "gelsy"
+    )
     empty = A.new_empty((0,), dtype=a.dtype.to_real())
     parts = (
         solution.squeeze(-1) if vector else solution,
@@ -310,7 +328,10 @@ def matrix_exp(A: Any) -> Any:
         meta.shape[-1] == meta.shape[-2],
         f"linalg.matrix_exp: A must be batches of square matrices, but they are {meta.shape[-2]} by {meta.shape[-1]} matrices",
     )
-    check(meta.dtype.category >= 2, f"linalg.matrix_exp: Expected a floating point or complex tensor as input. Got {title(meta.dtype)}")
+    check(
+        meta.dtype.category >= 2,
+        f"linalg.matrix_exp: Expected a floating point or complex tensor as input. Got {title(meta.dtype)}",
+    )
     return ops.matrix_exp(A)
 
 
@@ -319,7 +340,10 @@ def _reflectors(input: Any, tau: Any, name: str) -> tuple[Any, int]:
     check(a.ndim >= 2, f"{name}: input must have at least 2 dimensions.")
     check(a.shape[-2] >= a.shape[-1], f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
     check(a.shape[-1] >= t.shape[-1], f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
-    check(t.dtype is a.dtype, f"torch.linalg.householder_product: tau dtype {title(t.dtype)} does not match input dtype {title(a.dtype)}")
+    check(
+        t.dtype is a.dtype,
+        f"torch.linalg.householder_product: tau dtype {title(t.dtype)} does not match input dtype {title(a.dtype)}",
+    )
     vectors = input.tril(-1) + eye(a.shape[-2], a.shape[-1], dtype=a.dtype, device=a.device)
     return vectors, t.shape[-1]
 
@@ -377,8 +401,13 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
         b.shape[side] == a.shape[-2],
         f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]",
     )
-    check(tau._meta.shape[-1] <= a.shape[-1], "torch.ormqr: tau.shape[-1] must be less than or equal to input.shape[-1]")
-    check(a.dtype is b.dtype, f"torch.ormqr: Expected input and other to have the same dtype, but input has dtype {title(a.dtype)} and other has dtype {title(b.dtype)}")
+    check(
+        tau._meta.shape[-1] <= a.shape[-1], "torch.ormqr: tau.shape[-1] must be less than or equal to input.shape[-1]"
+    )
+    check(
+        a.dtype is b.dtype,
+        f"torch.ormqr: Expected input and other to have the same dtype, but input has dtype {title(a.dtype)} and other has dtype {title(b.dtype)}",
+    )
     vectors = input.tril(-1) + eye(a.shape[-2], a.shape[-1], dtype=a.dtype, device=a.device)
     count = tau._meta.shape[-1]
     adjoint = bool(transpose) == bool(left)
@@ -449,8 +478,12 @@ def _removed(name: str, instead: str) -> Any:
 
 symeig = _removed("symeig", "Use linalg.eigh or linalg.eigvalsh, which read the lower triangle unless told otherwise.")
 torch_eig = _removed("eig", "Use linalg.eig, whose results are complex.")
-torch_lstsq = _removed("lstsq", "`torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`, whose arguments come in the other order.")
-torch_solve = _removed("solve", "`torch.solve` is deprecated in favor of `torch.linalg.solve`, whose arguments come in the other order.")
+torch_lstsq = _removed(
+    "lstsq", "`torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`, whose arguments come in the other order."
+)
+torch_solve = _removed(
+    "solve", "`torch.solve` is deprecated in favor of `torch.linalg.solve`, whose arguments come in the other order."
+)
 torch_matrix_rank = _removed("matrix_rank", "Use linalg.matrix_rank.")
 
 

@@ -29,9 +29,14 @@ def einsum(*args: Any) -> Any:
     equation, operands = _arguments(args)
     inputs, output = _parse(equation, len(operands))
     covered = _ellipsis_sizes(inputs, operands)
-    labels = [_expanded(each, operand, number, covered) for number, (each, operand) in enumerate(zip(inputs, operands, strict=True))]
+    labels = [
+        _expanded(each, operand, number, covered)
+        for number, (each, operand) in enumerate(zip(inputs, operands, strict=True))
+    ]
     wanted = _output_labels(output, labels, covered)
-    return _contract([_without_repeats(x, each, n) for n, (x, each) in enumerate(zip(operands, labels, strict=True))], wanted)
+    return _contract(
+        [_without_repeats(x, each, n) for n, (x, each) in enumerate(zip(operands, labels, strict=True))], wanted
+    )
 
 
 def _arguments(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
@@ -104,7 +109,10 @@ def _parse_output(equation: str, start: int) -> Labels:
         letter = equation[index]
         if letter == ".":
             check(_ELLIPSIS not in output, "einsum(): found '.' for output but an ellipsis (...) was already found")
-            check(equation[index : index + 3] == "...", "einsum(): found '.' for output that is not part of any ellipsis (...)")
+            check(
+                equation[index : index + 3] == "...",
+                "einsum(): found '.' for output that is not part of any ellipsis (...)",
+            )
             output.append(_ELLIPSIS)
             index += 2
         elif letter != " ":
@@ -249,7 +257,9 @@ def _pair(a: Any, a_labels: Labels, b: Any, b_labels: Labels, keep: set[str]) ->
     if not inner:
         left = _arranged(a, a_labels, batch + rows, ())
         right = _arranged(b, b_labels, batch + columns, ())
-        return _spread(left, len(batch) + len(rows), len(columns)) * _spread(right, len(batch), len(rows), at=len(batch)), result
+        return _spread(left, len(batch) + len(rows), len(columns)) * _spread(
+            right, len(batch), len(rows), at=len(batch)
+        ), result
     sizes = dict(zip(a_labels, a._meta.shape, strict=True)) | dict(zip(b_labels, b._meta.shape, strict=True))
     groups = (batch,) if batch else ()
     left = _arranged(a, a_labels, batch + rows + inner, (*groups, rows, inner))

@@ -24,9 +24,15 @@ def _spread(self: Sequence[Any], value: Any, what: str = "other") -> Sequence[An
         return [value] * len(self)
     kind = "scalar" if value and is_number(value[0]) else "tensor"
     if kind == "scalar":
-        check(len(value) == len(self), f"Tensor list must have same number of elements as scalar list, got {len(self)} and {len(value)}")
+        check(
+            len(value) == len(self),
+            f"Tensor list must have same number of elements as scalar list, got {len(self)} and {len(value)}",
+        )
     else:
-        check(len(value) == len(self), f"Tensor lists must have the same number of tensors, got {len(self)} and {len(value)}")
+        check(
+            len(value) == len(self),
+            f"Tensor lists must have the same number of tensors, got {len(self)} and {len(value)}",
+        )
     return value
 
 
@@ -69,14 +75,19 @@ def _binary_in_place(name: str, plain: str) -> Callable[..., None]:
 
 def _factors(self: Sequence[Any], value: Any) -> Sequence[Any]:
     if isinstance(value, TensorData) and value._meta.ndim:
-        check(value._meta.numel == len(self), f"Expected length of scalars to match input of length {len(self)} but got {value._meta.numel} instead.")
+        check(
+            value._meta.numel == len(self),
+            f"Expected length of scalars to match input of length {len(self)} but got {value._meta.numel} instead.",
+        )
         value = value.tolist()
     return _spread(self, value)
 
 
 def _ternary(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     def function(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> tuple[Any, ...]:
-        rows = zip(_tensors(name, self), _spread(self, tensor1), _spread(self, tensor2), _factors(self, value), strict=True)
+        rows = zip(
+            _tensors(name, self), _spread(self, tensor1), _spread(self, tensor2), _factors(self, value), strict=True
+        )
         return tuple([plain(each, a, b, value=factor) for each, a, b, factor in rows])
 
     return _titled(function, name, plain.__name__)
@@ -100,7 +111,9 @@ def _foreach_lerp(self: Any, tensors1: Any, weight: Any) -> tuple[Any, ...]:
 
 def _foreach_lerp_(self: Any, tensors1: Any, weight: Any) -> None:
     """`lerp_` of every tensor of a list."""
-    for each, end, share in zip(_tensors("_foreach_lerp_", self), _spread(self, tensors1), _spread(self, weight), strict=True):
+    for each, end, share in zip(
+        _tensors("_foreach_lerp_", self), _spread(self, tensors1), _spread(self, weight), strict=True
+    ):
         each.lerp_(end, share)
 
 
@@ -113,7 +126,12 @@ def _foreach_pow(self: Any, exponent: Any) -> tuple[Any, ...]:
     """`pow` of every tensor of a list, or of a number with every tensor of a list as the exponent."""
     if is_number(self):
         return tuple([exponential.pow(self, each) for each in _tensors("_foreach_pow", exponent)])
-    return tuple([exponential.pow(each, value) for each, value in zip(_tensors("_foreach_pow", self), _spread(self, exponent), strict=True)])
+    return tuple(
+        [
+            exponential.pow(each, value)
+            for each, value in zip(_tensors("_foreach_pow", self), _spread(self, exponent), strict=True)
+        ]
+    )
 
 
 def _foreach_copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:

@@ -9,7 +9,7 @@ from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check, wrap_dim, wrap_dims
 from pellucid.engine.ops import joining as ops
 from pellucid.engine.ops import selection, shape
-from pellucid.engine.tensor.arguments import as_dim, as_ints, as_size, need_tensor
+from pellucid.engine.tensor.arguments import as_dim, as_ints, as_size, need_tensor, presented
 
 
 def _list(tensors: Any, function: str) -> list[Any]:
@@ -209,14 +209,15 @@ def _contiguous() -> Any:
     return contiguous_format
 
 
-def flip(input: Any, *dims: Any) -> Any:
+def flip(input: Any, *axes: Any, dims: Any = None) -> Any:
     """The elements in reverse order along the given dimensions.
 
     >>> import pellucid as torch
     >>> torch.flip(torch.tensor([1, 2, 3]), (0,))
     tensor([3, 2, 1])
     """
-    return selection.flip(input, dims=wrap_dims(as_size(dims, "flip", "dims"), need_tensor(input, "flip")._meta.ndim))
+    named = axes if dims is None else (dims,)
+    return selection.flip(input, dims=wrap_dims(as_size(named, "flip", "dims"), need_tensor(input, "flip")._meta.ndim))
 
 
 def fliplr(input: Any) -> Any:
@@ -253,9 +254,9 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     check(moves, "`shifts` required")
     if not axes:
         check(len(moves) == 1, f"shifts and dimensions must align. shifts: {len(moves)}, dims:0")
-        return roll(input.reshape(-1), moves, 0).reshape(input._meta.shape)
+        return presented(roll(input.reshape(-1), moves, 0).reshape(input._meta.shape), "RollBackward0")
     check(len(moves) == len(axes), f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(axes)}")
-    return selection.roll(input, shifts=moves, dims=tuple([wrap_dim(d, input._meta.ndim) for d in axes]))
+    return selection.roll(input, shifts=moves, dims=tuple([wrap_dim(d, input._meta.ndim, scalar_as=0) for d in axes]))
 
 
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
@@ -272,10 +273,11 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     check(a != b, f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     turn = k % 4
     if turn == 0:
-        return input.clone()
+        return presented(input.clone(), "Rot90Backward0")
     if turn == 2:
-        return selection.flip(input, dims=(a, b))
-    return selection.flip(input, dims=(b,)).transpose(a, b) if turn == 1 else selection.flip(input.transpose(a, b), dims=(b,))
+        return presented(selection.flip(input, dims=(a, b)), "Rot90Backward0")
+    turned = selection.flip(input, dims=(b,)).transpose(a, b) if turn == 1 else selection.flip(input.transpose(a, b), dims=(b,))
+    return presented(turned, "Rot90Backward0")
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
@@ -327,7 +329,7 @@ def block_diag(*tensors: Any) -> Any:
         height, own = each._meta.shape
         rows.append(ops.embed_slice(each, size=(height, width), dim=1, start=before, end=before + own, step=1))
         before += own
-    return cat(rows, 0)
+    return presented(cat(rows, 0), "BlockDiagBackward0")
 
 
 class JoiningMethods:

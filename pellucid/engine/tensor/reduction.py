@@ -12,7 +12,7 @@ from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import reduce as ops
 from pellucid.engine.ops import scan
 from pellucid.engine.tensor import return_types
-from pellucid.engine.tensor.arguments import as_dim, as_dims, as_ints, deliver, in_place, need_tensor
+from pellucid.engine.tensor.arguments import as_dim, as_dims, as_ints, deliver, in_place, need_tensor, presented
 
 
 def _dims(dim: Any, ndim: int, function: str) -> tuple[int, ...] | None:
@@ -54,7 +54,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype_t
     check(not input._meta.dtype.is_complex, "nansum does not support complex inputs")
     if input._meta.dtype.category < 2:
         return sum(input, dim, keepdim, dtype=dtype, out=out)
-    return sum(ops.where(ops.isnan(input), 0, input), dim, keepdim, dtype=dtype, out=out)
+    return deliver(presented(sum(ops.where(ops.isnan(input), 0, input), dim, keepdim, dtype=dtype), "NansumBackward0"), out)
 
 
 def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype_type | None = None, out: Any = None) -> Any:
@@ -146,7 +146,8 @@ def var_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = 
     """
     dims, unbiased = _variance_arguments(need_tensor(input, "var_mean"), dim, unbiased, "var_mean")
     spread = ops.var(input, dim=dims, correction=_correction(unbiased, correction), keepdim=bool(keepdim))
-    return spread, ops.mean(input, dim=dims, keepdim=bool(keepdim), dtype=input._meta.dtype)
+    middle = ops.mean(input, dim=dims, keepdim=bool(keepdim), dtype=input._meta.dtype)
+    return presented(spread, "VarMeanBackward0"), presented(middle, "VarMeanBackward0")
 
 
 def std_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _UNSET) -> tuple[Any, Any]:
@@ -158,7 +159,16 @@ def std_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = 
     """
     dims, unbiased = _variance_arguments(need_tensor(input, "std_mean"), dim, unbiased, "std_mean")
     spread = ops.std(input, dim=dims, correction=_correction(unbiased, correction), keepdim=bool(keepdim))
-    return spread, ops.mean(input, dim=dims, keepdim=bool(keepdim), dtype=input._meta.dtype)
+    middle = ops.mean(input, dim=dims, keepdim=bool(keepdim), dtype=input._meta.dtype)
+    return presented(spread, "StdMeanBackward0"), presented(middle, "StdMeanBackward0")
+
+
+def _need_dim(input: Any, dim: Any, name: str) -> None:
+    given = isinstance(dim, int) or bool(dim)
+    check(
+        need_tensor(input, name)._meta.numel or given,
+        f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.",
+    )
 
 
 def amax(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
@@ -168,7 +178,8 @@ def amax(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -
     >>> torch.amax(torch.tensor([[1, 5], [3, 2]]), dim=1)
     tensor([5, 3])
     """
-    return ops.amax(input, dim=as_dims(dim, need_tensor(input, "amax")._meta.ndim, "amax"), keepdim=bool(keepdim), out=out)
+    _need_dim(input, dim, "amax")
+    return ops.amax(input, dim=as_dims(dim, input._meta.ndim, "amax"), keepdim=bool(keepdim), out=out)
 
 
 def amin(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
@@ -178,7 +189,8 @@ def amin(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -
     >>> torch.amin(torch.tensor([[1, 5], [3, 2]]), dim=1)
     tensor([1, 2])
     """
-    return ops.amin(input, dim=as_dims(dim, need_tensor(input, "amin")._meta.ndim, "amin"), keepdim=bool(keepdim), out=out)
+    _need_dim(input, dim, "amin")
+    return ops.amin(input, dim=as_dims(dim, input._meta.ndim, "amin"), keepdim=bool(keepdim), out=out)
 
 
 def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = None) -> Any:
@@ -190,7 +202,8 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = No
     """
     dims = None if dim is None else ((as_dim(dim, input._meta.ndim, "aminmax"),) if input._meta.ndim else ())
     low = ops.amin(input, dim=dims, keepdim=bool(keepdim))
-    return deliver(return_types.aminmax((low, ops.amax(input, dim=dims, keepdim=bool(keepdim)))), out)
+    high = presented(ops.amax(input, dim=dims, keepdim=bool(keepdim)), "AminmaxBackward0")
+    return deliver(return_types.aminmax((presented(low, "AminmaxBackward0"), high)), out)
 
 
 def _extreme(name: str, input: Any, dim: Any, keepdim: bool, other: Any, out: Any) -> Any:
@@ -332,6 +345,8 @@ def sum_to_size(self: Any, *size: Any) -> Any:
     fits = len(wanted) <= self._meta.ndim and not [
         1 for a, b in zip(reversed(self._meta.shape), reversed(wanted), strict=False) if b not in (1, a)
     ]
+    if not wanted:
+        return sum(self)
     check(fits, f"size {{{list(wanted)}}} is not expandable to size {{{list(self._meta.shape)}}}.")
     if self._meta.dtype.category < 2 and wanted != tuple(self._meta.shape):  # PyTorch's sum widens integers
         return ops.sum_to(self.long(), shape=wanted)

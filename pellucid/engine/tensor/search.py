@@ -62,20 +62,32 @@ def searchsorted(
         "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor"
         f" dim({sorted_sequence._meta.ndim}) and input value's dim(0) numel(1)",
     )
-    check(sorted_sequence._meta.ndim > 0, "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
+    check(
+        sorted_sequence._meta.ndim > 0,
+        "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension",
+    )
     if sorter is not None:
         check(
             sorter._meta.shape == sorted_sequence._meta.shape,
             "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor"
             f" {list(sorted_sequence._meta.shape)}and got sorter tensor {list(sorter._meta.shape)}",
         )
-        check(sorter._meta.dtype is dtypes.int64, f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {title(sorter._meta.dtype)}")
+        check(
+            sorter._meta.dtype is dtypes.int64,
+            f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {title(sorter._meta.dtype)}",
+        )
         sorted_sequence = gather(sorted_sequence, sorter, dim=sorted_sequence._meta.ndim - 1)
     if out is not None and isinstance(out, TensorData):
         wanted = dtypes.int32 if out_int32 else dtypes.int64
-        check(out._meta.dtype is wanted, "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether out_int32 flag is True, but we got output tensor's dtype " f"{title(out._meta.dtype)} and out_int32 flag is {bool(out_int32)}")
+        check(
+            out._meta.dtype is wanted,
+            "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether out_int32 flag is True, but we got output tensor's dtype "
+            f"{title(out._meta.dtype)} and out_int32 flag is {bool(out_int32)}",
+        )
     sequence, values = _common(sorted_sequence, _number_like(input, sorted_sequence))
-    return ops.searchsorted(sequence.detach(), values.detach(), right=bool(right) or side == "right", int32=bool(out_int32), out=out)
+    return ops.searchsorted(
+        sequence.detach(), values.detach(), right=bool(right) or side == "right", int32=bool(out_int32), out=out
+    )
 
 
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Any:
@@ -90,7 +102,9 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Any:
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None
+) -> Any:
     """Whether each element is one of `test_elements`. `assume_unique` is a promise that can make it faster; the result is the same.
 
     >>> import pellucid as torch
@@ -135,7 +149,13 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0, *, out: A
 
 
 def histogram(
-    input: Any, bins: Any, *, range: tuple[float, float] | None = None, weight: Any = None, density: bool = False, out: Any = None
+    input: Any,
+    bins: Any,
+    *,
+    range: tuple[float, float] | None = None,
+    weight: Any = None,
+    density: bool = False,
+    out: Any = None,
 ) -> Any:
     """Counts (or sums of weights) between the edges of `bins`, a number of equal parts or the edges themselves.
 
@@ -154,7 +174,14 @@ def histogram(
 
 
 def _pattern(
-    name: str, upper: bool, row: Any, col: Any, offset: Any, dtype: dtype_type | None, device: Any, layout: layout_type | None
+    name: str,
+    upper: bool,
+    row: Any,
+    col: Any,
+    offset: Any,
+    dtype: dtype_type | None,
+    device: Any,
+    layout: layout_type | None,
 ) -> Any:
     check_layout(layout)
     rows, columns = as_int(row, name, "row", 1), as_int(col, name, "col")
@@ -163,12 +190,23 @@ def _pattern(
     kind = dtype or dtypes.int64
     check(kind in (dtypes.int64, dtypes.int32), f"\"{name}\" not implemented for '{title(kind)}'", NotImplementedError)
     return ops.triangle_indices(
-        rows=rows, columns=columns, offset=as_int(offset, name, "offset", 3), upper=upper, dtype=kind, device=usable(device)
+        rows=rows,
+        columns=columns,
+        offset=as_int(offset, name, "offset", 3),
+        upper=upper,
+        dtype=kind,
+        device=usable(device),
     )
 
 
 def tril_indices(
-    row: int, col: int, offset: int = 0, *, dtype: dtype_type | None = None, device: Any = None, layout: layout_type | None = None
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: dtype_type | None = None,
+    device: Any = None,
+    layout: layout_type | None = None,
 ) -> Any:
     """Rows and columns of the elements on and below a diagonal of a matrix, as a 2 × n tensor.
 
@@ -181,7 +219,13 @@ def tril_indices(
 
 
 def triu_indices(
-    row: int, col: int, offset: int = 0, *, dtype: dtype_type | None = None, device: Any = None, layout: layout_type | None = None
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: dtype_type | None = None,
+    device: Any = None,
+    layout: layout_type | None = None,
 ) -> Any:
     """Rows and columns of the elements on and above a diagonal of a matrix, as a 2 × n tensor.
 

@@ -11,7 +11,7 @@ from pellucid.engine.core.errors import check, wrap_dim
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import indexing, joining, memory, shape
 from pellucid.engine.ops import selection as ops
-from pellucid.engine.tensor.arguments import as_dim, as_int, deliver, in_place, is_number, need_tensor
+from pellucid.engine.tensor.arguments import as_dim, as_int, deliver, in_place, is_number, need_tensor, presented
 
 
 def _axis(input: Any, dim: Any, function: str) -> int:
@@ -44,6 +44,8 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     tensor([[1]])
     """
     check(indices._meta.dtype is dtypes.int64, f"torch.take_along_dim(): dtype of indices should be Long but got {title(indices.dtype)}")
+    size = input._meta.numel if dim is None else input._meta.shape[_axis(input, dim, "take_along_dim")] if input._meta.ndim else 1
+    indices = indices.where(indices >= 0, indices + size)
     if dim is None:
         return deliver(ops.gather(input.reshape(-1), indices.reshape(-1), dim=0), out)
     check(input._meta.ndim == indices._meta.ndim, f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {input._meta.ndim} dimensions for input, and {indices._meta.ndim} dimensions for indices")
@@ -91,6 +93,23 @@ def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, i
     """
     axis = _axis(input, dim, "scatter_reduce")
     return ops.scatter_reduce(input, src, index, dim=axis, reduce=reduce, include_self=bool(include_self), out=out)
+
+
+def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, out: Any = None) -> Any:
+    """A copy whose slices along a dimension are combined with those of `source`: "prod", "mean", "amax" or "amin".
+
+    >>> import pellucid as torch
+    >>> torch.index_reduce(torch.ones(2), 0, torch.tensor([0, 0]), torch.tensor([2.0, 3.0]), "prod")
+    tensor([6., 1.])
+    """
+    axis = _axis(input, dim, "index_reduce")
+    check(reduce in ("prod", "mean", "amax", "amin"), f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    check(index._meta.ndim <= 1, f"index_reduce_(): Index is supposed to be a vector, but got dim: {index._meta.ndim} with type: {title(index.dtype)}")
+    rows = source._meta.shape[axis] if source._meta.ndim else 1
+    check(rows == index._meta.numel, f"index_reduce_(): Number of indices ({index._meta.numel}) should be equal to source.size(dim) ({rows})")
+    places = index.reshape(tuple([-1 if d == axis else 1 for d in range(source._meta.ndim)])).expand(tuple(source._meta.shape))
+    result = ops.scatter_reduce(input, source, places, dim=axis, reduce=reduce, include_self=bool(include_self))
+    return deliver(presented(result, "IndexReduceBackward0"), out)
 
 
 def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
@@ -162,7 +181,7 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     if not wide._meta.ndim:
         wide, wide_mask = wide.reshape(1), wide_mask.reshape(1)
     places = shape.unbind(indexing.nonzero(wide_mask), dim=1)
-    return deliver(indexing.index(wide, *places), out)
+    return deliver(presented(indexing.index(wide, *places), "MaskedSelectBackward0"), out)
 
 
 def masked_scatter(input: Any, mask: Any, source: Any, *, out: Any = None) -> Any:
@@ -184,7 +203,7 @@ def masked_scatter(input: Any, mask: Any, source: Any, *, out: Any = None) -> An
     count = places[0]._meta.numel
     check(source._meta.numel >= count, "masked_scatter: expected the source to have at least as many elements as the mask has ones: Number of elements of source < number of ones in mask")
     result = indexing.index_put(wide, source.reshape(-1)[:count], *places, accumulate=False)
-    return deliver(result.reshape(()) if scalar else result, out)
+    return deliver(presented(result.reshape(()) if scalar else result, "MaskedScatterBackward0"), out)
 
 
 def take(input: Any, index: Any, *, out: Any = None) -> Any:
@@ -196,7 +215,7 @@ def take(input: Any, index: Any, *, out: Any = None) -> Any:
     """
     check(index._meta.dtype is dtypes.int64, f"take(): Expected a long tensor for index, but got {title(index.dtype)}")
     try:
-        return deliver(indexing.index(input.reshape(-1), index), out)
+        return deliver(presented(indexing.index(input.reshape(-1), index), "TakeBackward0"), out)
     except IndexError as error:
         raise IndexError(f"out of range: tried to access index on a tensor of {input._meta.numel} elements. ({error})") from None
 
@@ -288,7 +307,7 @@ def _replaced(input: Any, view: Any, src: Any, function: str) -> Any:
     )
     from pellucid.engine.ops.strided import strided_replace
 
-    return strided_replace(
+    result = strided_replace(
         input,
         src.to(input.dtype),
         base_size=tuple(input._meta.shape),
@@ -297,6 +316,7 @@ def _replaced(input: Any, view: Any, src: Any, function: str) -> Any:
         stride=view._meta.strides,
         storage_offset=view._offset - input._offset,
     )
+    return presented(result, "".join(part.title() for part in function.split("_")) + "Backward0")
 
 
 def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
@@ -365,6 +385,8 @@ class SelectionMethods:
     scatter_add_ = in_place(scatter_add)
     scatter_reduce = scatter_reduce
     scatter_reduce_ = in_place(scatter_reduce)
+    index_reduce = index_reduce
+    index_reduce_ = in_place(index_reduce)
     index_select = index_select
     index_add = index_add
     index_add_ = in_place(index_add)

@@ -63,7 +63,9 @@ def raise_for(info: Any, name: str, text: str) -> None:
         raise LinAlgError(f"{name}: {where}{text.format(code=codes[bad])}")
 
 
-_SINGULAR = "The diagonal element {code} is zero, the inversion could not be completed because the input matrix is singular."
+_SINGULAR = (
+    "The diagonal element {code} is zero, the inversion could not be completed because the input matrix is singular."
+)
 
 
 def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
@@ -113,7 +115,9 @@ def _solve(A: Any, B: Any, left: bool, name: str) -> tuple[Any, Any]:
     vector = b.ndim == 1 or (a.ndim - 1 == b.ndim and tuple(b.shape) == tuple(a.shape[:-1]))
     right = B.unsqueeze(-1) if vector else B
     if vector and not left:
-        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)")
+        raise RuntimeError(
+            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
+        )
     rows = right._meta.shape[-2 if left else -1]
     check(
         rows == a.shape[-1],
@@ -153,7 +157,9 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, o
     return return_types.linalg_solve_ex(deliver(found, out))
 
 
-def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None) -> Any:
+def solve_triangular(
+    A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None
+) -> Any:
     """X with A X = B (X A = B with `left=False`), of which one triangle of A is read; a zero on its diagonal gives infinities.
 
     >>> import pellucid as torch
@@ -163,7 +169,10 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
     """
     name = "linalg.solve_triangular"
     a = need_square(A, name)
-    check(need_tensor(B, "linalg_solve_triangular", "B", 2)._meta.ndim >= 2, f"{name}: The input tensor B must have at least 2 dimensions.")
+    check(
+        need_tensor(B, "linalg_solve_triangular", "B", 2)._meta.ndim >= 2,
+        f"{name}: The input tensor B must have at least 2 dimensions.",
+    )
     same_dtype(A, B, name)
     b = B._meta
     check(
@@ -183,12 +192,26 @@ def triangular_solve(
     >>> torch.triangular_solve(torch.ones(1, 1), torch.tensor([[2.0]])).solution
     tensor([[0.5000]])
     """
-    check(need_tensor(input, "triangular_solve")._meta.ndim >= 2, f"torch.triangular_solve: Expected b to have at least 2 dimensions, but it has {input._meta.ndim} dimensions instead")
-    check(A._meta.ndim >= 2, f"torch.triangular_solve: Expected A to have at least 2 dimensions, but it has {A._meta.ndim} dimensions instead")
-    check(A._meta.shape[-1] == A._meta.shape[-2], f"A must be batches of square matrices, but they are {A._meta.shape[-2]} by {A._meta.shape[-1]} matrices")
-    check(input._meta.dtype is A._meta.dtype, f"triangular_solve: Expected b and A to have the same dtype, but found b of type {title(input._meta.dtype)} and A of type {title(A._meta.dtype)} instead")
+    check(
+        need_tensor(input, "triangular_solve")._meta.ndim >= 2,
+        f"torch.triangular_solve: Expected b to have at least 2 dimensions, but it has {input._meta.ndim} dimensions instead",
+    )
+    check(
+        A._meta.ndim >= 2,
+        f"torch.triangular_solve: Expected A to have at least 2 dimensions, but it has {A._meta.ndim} dimensions instead",
+    )
+    check(
+        A._meta.shape[-1] == A._meta.shape[-2],
+        f"A must be batches of square matrices, but they are {A._meta.shape[-2]} by {A._meta.shape[-1]} matrices",
+    )
+    check(
+        input._meta.dtype is A._meta.dtype,
+        f"triangular_solve: Expected b and A to have the same dtype, but found b of type {title(input._meta.dtype)} and A of type {title(A._meta.dtype)} instead",
+    )
     source = A.mT if transpose else A
-    found = ops.solve_triangular(source, input, upper=bool(upper) != bool(transpose), left=True, unitriangular=bool(unitriangular))
+    found = ops.solve_triangular(
+        source, input, upper=bool(upper) != bool(transpose), left=True, unitriangular=bool(unitriangular)
+    )
     lead = tuple(found._meta.shape[:-2])
     return return_types.triangular_solve(deliver((found, A.expand(*lead, *A._meta.shape[-2:]).clone()), out))
 
@@ -308,7 +331,10 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> A
     b, a = need_tensor(B, "cholesky_solve")._meta, need_tensor(L, "cholesky_solve", "input2", 2)._meta
     check(b.ndim >= 2, f"b should have at least 2 dimensions, but has {b.ndim} dimensions instead")
     check(a.ndim >= 2, f"u should have at least 2 dimensions, but has {a.ndim} dimensions instead")
-    check(a.shape[-1] == a.shape[-2], f"A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices")
+    check(
+        a.shape[-1] == a.shape[-2],
+        f"A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices",
+    )
     check(
         a.shape[-1] == b.shape[-2],
         f"Incompatible matrix sizes for cholesky_solve: each A matrix is {a.shape[-1]} by {a.shape[-1]} but each b matrix is"
@@ -346,7 +372,11 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out:
     _needs_pivot(pivot, "lu_factor")
     found = ops.lu_factor(A, out=out)
     if check_errors:
-        raise_for(found[2], "torch.linalg.lu_factor_ex", "U[{code},{code}] is zero and using it on lu_solve would result in a division by zero.")
+        raise_for(
+            found[2],
+            "torch.linalg.lu_factor_ex",
+            "U[{code},{code}] is zero and using it on lu_solve would result in a division by zero.",
+        )
     return return_types.linalg_lu_factor_ex(found)
 
 
@@ -392,14 +422,20 @@ def torch_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = Non
     _needs_pivot(pivot, "lu_factor")
     found = ops.lu_factor(A)
     if not get_infos:
-        raise_for(found[2], "torch.linalg.lu_factor_ex", "U[{code},{code}] is zero and using it on lu_solve would result in a division by zero.")
+        raise_for(
+            found[2],
+            "torch.linalg.lu_factor_ex",
+            "U[{code},{code}] is zero and using it on lu_solve would result in a division by zero.",
+        )
     return return_types._lu_with_info(deliver(found, out)) if get_infos else deliver(tuple(found[:2]), out)
 
 
 torch_lu.__name__ = torch_lu.__qualname__ = "lu"
 
 
-def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None) -> Any:  # noqa: N803
+def lu_unpack(
+    LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None
+) -> Any:  # noqa: N803
     """The permutation and the two triangles of what `linalg.lu_factor` returns.
 
     >>> import pellucid as torch

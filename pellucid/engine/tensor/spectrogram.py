@@ -20,14 +20,18 @@ from pellucid.engine.tensor.fourier import fft, ifft, irfft, rfft
 from pellucid.engine.tensor.layout import layout as layout_type
 
 
-def _window(name: str, kind: str, length: Any, periodic: bool, parameters: tuple[float, ...], options: tuple[Any, ...]) -> Any:
+def _window(
+    name: str, kind: str, length: Any, periodic: bool, parameters: tuple[float, ...], options: tuple[Any, ...]
+) -> Any:
     dtype, layout, device, requires_grad = options
     check_layout(layout)
     size = as_int(length, name, "window_length", 1)
     wanted = dtype or dtypes.get_default_dtype()
     check(wanted.category == 2, f"{name} expects floating point dtypes, got: {wanted}")
     check(size >= 0, f"{name} requires non-negative window_length, got window_length={size}")
-    made = ops.window(kind=kind, length=size, periodic=bool(periodic), parameters=parameters, dtype=wanted, device=usable(device))
+    made = ops.window(
+        kind=kind, length=size, periodic=bool(periodic), parameters=parameters, dtype=wanted, device=usable(device)
+    )
     return made.requires_grad_() if requires_grad else made
 
 
@@ -88,7 +92,9 @@ def blackman_window(
     >>> torch.blackman_window(4)[2]
     tensor(1.)
     """
-    return _window("blackman_window", "cosine", window_length, periodic, (0.42, 0.5, 0.08), (dtype, layout, device, requires_grad))
+    return _window(
+        "blackman_window", "cosine", window_length, periodic, (0.42, 0.5, 0.08), (dtype, layout, device, requires_grad)
+    )
 
 
 def bartlett_window(
@@ -127,7 +133,9 @@ def kaiser_window(
     >>> torch.kaiser_window(4)[2]
     tensor(1.)
     """
-    return _window("kaiser_window", "kaiser", window_length, periodic, (float(beta),), (dtype, layout, device, requires_grad))
+    return _window(
+        "kaiser_window", "kaiser", window_length, periodic, (float(beta),), (dtype, layout, device, requires_grad)
+    )
 
 
 def _placed(window: Any, like: Any, n_fft: int, win_length: int) -> Any:
@@ -172,7 +180,9 @@ def stft(
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     check(not (center and align_to_window is not None), "stft align_to_window should only be set when center = false")
-    _need_window(window, "which is known to cause spectral leakage. Other windows such as torch.hann_window are recommended.")
+    _need_window(
+        window, "which is known to cause spectral leakage. Other windows such as torch.hann_window are recommended."
+    )
     is_complex = meta.dtype.is_complex or (window is not None and window._meta.dtype.is_complex)
     if return_complex is None:
         check(
@@ -259,8 +269,15 @@ def istft(
     torch.Size([8])
     """
     meta = need_tensor(input, "istft")._meta
-    check(meta.dtype.is_complex, "istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")
-    check(meta.ndim >= 2, f"Dimension out of range (expected to be in range of [-{meta.ndim + 1}, {meta.ndim}], but got -3)", IndexError)
+    check(
+        meta.dtype.is_complex,
+        "istft requires a complex-valued input tensor matching the output from stft with return_complex=True.",
+    )
+    check(
+        meta.ndim >= 2,
+        f"Dimension out of range (expected to be in range of [-{meta.ndim + 1}, {meta.ndim}], but got -3)",
+        IndexError,
+    )
     hop = n_fft // 4 if hop_length is None else hop_length
     wide = n_fft if win_length is None else win_length
     _need_window(window, "Please provide the same window used by stft to make the inversion lossless.")
@@ -277,7 +294,10 @@ def istft(
     if return_complex:
         frames = ifft(x, norm=norm)
     else:
-        check(window is None or not window._meta.dtype.is_complex, "Complex windows are incompatible with return_complex=False")
+        check(
+            window is None or not window._meta.dtype.is_complex,
+            "Complex windows are incompatible with return_complex=False",
+        )
         frames = irfft(x if one else x[..., : n_fft // 2 + 1], n=n_fft, norm=norm)
     placed = _placed(window, input, n_fft, wide)
     signal = _overlapped(frames * placed, placed, n_fft, hop, center, length, said)

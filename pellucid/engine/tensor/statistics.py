@@ -34,7 +34,9 @@ def _levels(q: Any, input: Any, name: str) -> Any:
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, skip_nan: bool, out: Any) -> Any:
+def _quantile(
+    name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, skip_nan: bool, out: Any
+) -> Any:
     need_tensor(input, name)
     check(
         interpolation in _INTERPOLATIONS,
@@ -79,7 +81,9 @@ def _at_ranks(ordered: Any, ranks: Any, interpolation: str) -> Any:
     return below.lerp(above, weights)
 
 
-def quantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None) -> Any:
+def quantile(
+    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None
+) -> Any:
     """The q-quantiles (0 to 1) of all elements or along a dimension, between neighbours by `interpolation`; NaN where there is a NaN.
 
     >>> import pellucid as torch
@@ -103,7 +107,10 @@ def nanquantile(
 
 def _checked_weights(name: str, weights: Any, observations: int, integral: bool) -> Any:
     kind = weights._meta.dtype
-    check(weights._meta.ndim <= 1, f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights._meta.ndim} dimensions")
+    check(
+        weights._meta.ndim <= 1,
+        f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights._meta.ndim} dimensions",
+    )
     fits = kind.category <= 1 and kind is not dtypes.bool_ if integral else kind.category == 2
     wanted = "integral dtype" if integral else "floating point dtype"
     check(fits, f"cov(): expected {name} to have {wanted} but got {name} with {title(kind)} dtype")
@@ -111,9 +118,7 @@ def _checked_weights(name: str, weights: Any, observations: int, integral: bool)
         weights._meta.numel == observations,
         f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights._meta.numel} != {observations}",
     )
-    check(
-        observations == 0 or weights.is_meta or float(weights.min()) >= 0, f"cov(): {name} cannot be negative"
-    )
+    check(observations == 0 or weights.is_meta or float(weights.min()) >= 0, f"cov(): {name} cannot be negative")
     return weights
 
 
@@ -126,7 +131,10 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
             [-2.,  2.]])
     """
     meta = need_tensor(input, "cov")._meta
-    check(meta.ndim <= 2, f"cov(): expected input to have two or fewer dimensions but got an input with {meta.ndim} dimensions")
+    check(
+        meta.ndim <= 2,
+        f"cov(): expected input to have two or fewer dimensions but got an input with {meta.ndim} dimensions",
+    )
     check(meta.dtype is not dtypes.bool_, "cov(): bool dtype is not supported for input")
     rows = input.reshape(1, -1) if meta.ndim < 2 else input
     observations = rows._meta.shape[1]
@@ -170,15 +178,17 @@ def corrcoef(input: Any) -> Any:
             [-1.,  1.]])
     """
     ndim = need_tensor(input, "corrcoef")._meta.ndim
-    check(ndim <= 2, f"corrcoef(): expected input to have two or fewer dimensions but got an input with {ndim} dimensions")
+    check(
+        ndim <= 2, f"corrcoef(): expected input to have two or fewer dimensions but got an input with {ndim} dimensions"
+    )
     c = cov(input)
     if not c._meta.ndim:
         return c / c
     spread = c.diagonal().real.sqrt() if c._meta.dtype.is_complex else c.diagonal().sqrt()
     c = c / spread.reshape(-1, 1) / spread.reshape(1, -1)
     if c._meta.dtype.is_complex:
-        from pellucid.engine.tensor.shape import view_as_complex
         from pellucid.engine.tensor.joining import stack
+        from pellucid.engine.tensor.shape import view_as_complex
 
         return view_as_complex(stack([c.real.clip(-1, 1), c.imag.clip(-1, 1)], -1))
     return c.clip(-1, 1)
@@ -191,7 +201,9 @@ def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
     >>> torch.logcumsumexp(torch.zeros(3), 0)
     tensor([0.0000, 0.6931, 1.0986])
     """
-    return logcumsumexp_op(input, dim=as_dim(dim, need_tensor(input, "logcumsumexp")._meta.ndim, "logcumsumexp"), out=out)
+    return logcumsumexp_op(
+        input, dim=as_dim(dim, need_tensor(input, "logcumsumexp")._meta.ndim, "logcumsumexp"), out=out
+    )
 
 
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
@@ -226,7 +238,9 @@ def _steps(name: str, y: Any, x: Any, dx: Any, dim: int) -> tuple[int, Any]:
     check(y._meta.dtype is not dtypes.bool_, f"{name}: received a bool input for `y`, but bool is not supported")
     if x is None:
         if not is_number(dx):
-            raise TypeError(f"{name}() received an invalid combination of arguments: dx must be a number, not {type(dx).__name__}")
+            raise TypeError(
+                f"{name}() received an invalid combination of arguments: dx must be a number, not {type(dx).__name__}"
+            )
         return axis, dx
     check(x._meta.dtype is not dtypes.bool_, f"{name}: received a bool input for `x`, but bool is not supported")
     if x._meta.ndim == 1:
@@ -318,7 +332,10 @@ def linalg_vander(x: Any, *, N: int | None = None) -> Any:  # noqa: N803 - PyTor
             [1, 3, 9]])
     """
     meta = need_tensor(x, "linalg_vander", "x")._meta
-    check(meta.dtype is not dtypes.bool_, "linalg.vander supports floating point, complex, and integer tensors, but got Bool")
+    check(
+        meta.dtype is not dtypes.bool_,
+        "linalg.vander supports floating point, complex, and integer tensors, but got Bool",
+    )
     count = (meta.shape[-1] if meta.ndim else 1) if N is None else as_int(N, "linalg_vander", "N")
     check(N is None or count > 1, "N must be greater than 1.")
     return _powers(x if meta.ndim else x.unsqueeze(0), count)

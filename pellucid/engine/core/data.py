@@ -55,16 +55,18 @@ class Classes:
     tensor: type[TensorData] = TensorData
 
 
+_new = object.__new__
+
+
 def make(array: Any, meta: Meta, storage: Storage, offset: int, counter: Any) -> Any:
     """A tensor with these parts that requires no gradient."""
-    tensor = object.__new__(Classes.tensor)
+    tensor = _new(Classes.tensor)
     tensor._array = array
     tensor._meta = meta
     tensor._storage = storage
     tensor._offset = offset
     tensor._counter = counter
-    tensor._needs_grad = False
-    tensor._retains = False
+    tensor._needs_grad = tensor._retains = False
     tensor._grad_fn = tensor._grad = tensor._base = tensor._hooks = tensor._post_hooks = tensor._accumulator = tensor._origin = None
     tensor._output_nr = tensor._view_version = 0
     return tensor

@@ -6,6 +6,7 @@ Everything slow (promotion, validation, broadcasting, choice of kernel, error te
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ import numpy as np
 from pellucid.engine.core import graph
 from pellucid.engine.core.data import INFERENCE, TensorData, allocate, make, view_of, wrap
 from pellucid.engine.core.device import META
-from pellucid.engine.core.meta import Meta, has_overlap
+from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.modes import run_below, state
-from pellucid.engine.core.plan import Plan, make_plan
+from pellucid.engine.core.plan import Plan, make_plan, quietly
 from pellucid.engine.core.promotion import can_cast, title
 from pellucid.engine.core.storage import Storage
 
@@ -35,25 +36,33 @@ class InPlace:
 
 def plan_of(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Plan:
     """The plan for these operands' metas and these settings, made on first use."""
-    parts: list[Any] = [x._meta if isinstance(x, TensorData) else x.__class__ for x in operands]
+    key: tuple[Any, ...] = tuple([x._meta if isinstance(x, TensorData) else x.__class__ for x in operands])
     if settings:
-        pointwise = op.kind == "pointwise"
-        for name, value in settings.items():
-            kind = value.__class__
-            parts.append(name)
-            if kind in _BY_VALUE_AND_TYPE:  # 1, 1.0 and True are equal keys; a pointwise setting is only data
-                parts.append(kind)
-                if not pointwise:
-                    parts.append(value)
-            else:
-                parts.append(value)
-    key = tuple(parts)
+        key = (*key, *_settings_key(op, settings))
     plan = op.plans.get(key)
-    if plan is None:
-        plan = make_plan(op, operands, settings)
-        if len(op.plans) >= _PLAN_LIMIT:
-            op.plans.clear()
-        op.plans[key] = plan
+    return plan if plan is not None else _new_plan(op, operands, settings, key)
+
+
+def _settings_key(op: Any, settings: dict[str, Any]) -> list[Any]:
+    parts: list[Any] = []
+    pointwise = op.kind == "pointwise"
+    for name, value in settings.items():
+        kind = value.__class__
+        parts.append(name)
+        if kind in _BY_VALUE_AND_TYPE:  # 1, 1.0 and True are equal keys; a pointwise setting is only data
+            parts.append(kind)
+            if not pointwise:
+                parts.append(value)
+        else:
+            parts.append(value)
+    return parts
+
+
+def _new_plan(op: Any, operands: tuple[Any, ...], settings: dict[str, Any], key: tuple[Any, ...]) -> Plan:
+    plan = make_plan(op, operands, settings)
+    if len(op.plans) >= _PLAN_LIMIT:
+        op.plans.clear()
+    op.plans[key] = plan
     return plan
 
 
@@ -71,23 +80,18 @@ def run(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     if plan.views is not None:
         return _run_view(op, plan, operands, settings)
     result = plan.kernel([x._array if isinstance(x, TensorData) else x for x in operands], settings)
-    if plan.dynamic:
-        return _wrap_dynamic(result, plan)
     if plan.single:
-        out: Any = wrap(result, plan.metas[0])
+        out: Any = wrap(result, plan.metas[0] if not plan.dynamic else plan.metas[0].like(result.shape))
+    elif plan.dynamic:
+        return _wrap_dynamic(result, plan)
     else:
         out = tuple([wrap(array, meta) for array, meta in zip(result, plan.metas, strict=True)])
-    if state.grad_enabled and plan.differentiable:
-        for x in operands:
-            if isinstance(x, TensorData) and (x._needs_grad or (x._base is not None and x._base._needs_grad)):
-                graph.record(op, plan, operands, settings, out)
-                break
+    if state.grad_enabled and plan.differentiable and any_requires_grad(operands):
+        graph.record(op, plan, operands, settings, out)
     return out
 
 
 def _wrap_dynamic(result: Any, plan: Plan) -> Any:
-    if plan.single:
-        return wrap(result, plan.metas[0].like(result.shape))
     return tuple([wrap(array, meta.like(array.shape)) for array, meta in zip(result, plan.metas, strict=True)])
 
 
@@ -129,7 +133,7 @@ def run_in_place(op: Any, target: Any, operands: tuple[Any, ...], settings: dict
     """Write the operator's result into `target`, advance its version, and make its history end in this operator."""
     if state.stack:
         return run_below(op, operands, settings, lambda op_, operands_, settings_: run_in_place(op_, target, operands_, settings_))
-    recorded = state.grad_enabled and not state.inference and any(isinstance(x, TensorData) and graph.requires_grad(x) for x in operands)
+    recorded = state.grad_enabled and not state.inference and any_requires_grad(operands)
     try:
         plan = plan_of(op, operands, settings)
     except Exception:
@@ -137,6 +141,33 @@ def run_in_place(op: Any, target: Any, operands: tuple[Any, ...], settings: dict
         raise
     meta = target._meta
     result_meta = plan.metas[0]
+    if result_meta is not meta:
+        _check_fits(op, meta, result_meta)
+    recorded = recorded and meta.dtype.category >= 2
+    graph.check_in_place(target, op.name, recorded)
+    check_writable(op.name, target, operands)
+    node = graph.prepare_in_place(op, plan, operands, settings, target) if recorded else None
+    if meta.device is not META:
+        result = plan.kernel([x._array if isinstance(x, TensorData) else x for x in operands], settings)
+        if result_meta.dtype is meta.dtype:
+            np.copyto(target._array, result)
+        else:
+            quietly(np.copyto, target._array, result, casting="unsafe")
+    wrote(target, op.name)
+    if node is not None:
+        graph.finish_in_place(target, node)
+    return target
+
+
+def any_requires_grad(operands: Iterable[Any]) -> bool:
+    """Whether one of the operands is a tensor that requires a gradient."""
+    for x in operands:
+        if isinstance(x, TensorData) and (x._needs_grad or (x._base is not None and x._base._needs_grad)):
+            return True
+    return False
+
+
+def _check_fits(op: Any, meta: Meta, result_meta: Meta) -> None:
     if result_meta.shape != meta.shape:
         raise RuntimeError(
             f"output with shape {list(meta.shape)} doesn't match the broadcast shape {list(result_meta.shape)} ({op.name}_ cannot"
@@ -147,33 +178,22 @@ def run_in_place(op: Any, target: Any, operands: tuple[Any, ...], settings: dict
             f"result type {title(result_meta.dtype)} can't be cast to the desired output type {title(meta.dtype)}"
             f" ({op.name}_ writes into a {meta.dtype} tensor; convert it first, or use torch.{op.name})"
         )
-    recorded = recorded and meta.dtype.category >= 2
-    graph.check_in_place(target, op.name, recorded)
-    check_writable(op.name, target, operands)
-    node = graph.prepare_in_place(op, plan, operands, settings, target) if recorded else None
-    if meta.device is not META:
-        result = plan.kernel([x._array if isinstance(x, TensorData) else x for x in operands], settings)
-        with np.errstate(all="ignore"):
-            np.copyto(target._array, result, casting="unsafe")
-    wrote(target, op.name)
-    if node is not None:
-        graph.finish_in_place(target, node)
-    return target
 
 
 def check_writable(name: str, target: Any, operands: tuple[Any, ...]) -> None:
     """RuntimeError when elements of `target` share memory with each other, or partly with an operand."""
-    if target._array is not None and not target._array.flags.writeable and target._meta.numel:
+    array = target._array
+    if array is not None and not array.flags.writeable and target._meta.numel:
         raise RuntimeError(
             f"{name}_: this tensor views memory that may not be written (a read-only NumPy array or file); clone() it first."
         )
-    if has_overlap(target._meta) and name not in _UNIFORM:
+    if target._meta.has_overlap and name not in _UNIFORM:
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location."
             f" Please clone() the tensor before performing the operation. ({name}_ on strides {target._meta.strides})"
         )
     for x in operands:
-        if isinstance(x, TensorData) and x._storage is target._storage and x is not target:
+        if x is not target and isinstance(x, TensorData) and x._storage is target._storage:
             if x._meta.is_dense and target._meta.is_dense and _partly(x, target):
                 raise RuntimeError(
                     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory"
@@ -204,7 +224,7 @@ def run_out(op: Any, out: Any, operands: tuple[Any, ...], settings: dict[str, An
     for each in targets:
         if not isinstance(each, TensorData):
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(each).__name__}")
-    if state.grad_enabled and any(isinstance(x, TensorData) and graph.requires_grad(x) for x in (*operands, *targets)):
+    if state.grad_enabled and any_requires_grad((*operands, *targets)):
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments"
             " requires grad. Leave out= away, or call it under torch.no_grad()."
@@ -221,14 +241,13 @@ def run_out(op: Any, out: Any, operands: tuple[Any, ...], settings: dict[str, An
             resize_out(target, meta)
         if target._meta.device is not META:
             check_writable(op.name, target, operands if op.kind == "pointwise" else ())
-            with np.errstate(all="ignore"):
-                np.copyto(target._array, result, casting="unsafe")
+            quietly(np.copyto, target._array, result, casting="unsafe")
         wrote(target, op.name)
     return out
 
 
 _CAST_INTO_OUT = frozenset((
-    "arange", "bernoulli", "cat", "cumprod", "cumsum", "eye", "fill_random", "full", "linspace", "logspace", "logsumexp", "mean", "nansum",
+    "arange", "bernoulli", "cat", "cumprod", "cumsum", "eye", "fill_random", "full", "linspace", "logspace", "logsumexp", "max_all", "mean", "min_all", "nansum",
     "prod", "stack", "std", "sum", "sum_", "var",
 ))  # fmt: skip
 _CPP_NAMES = {  # as PyTorch's messages call element types here

@@ -28,12 +28,19 @@ class Anomaly:
 anomaly = Anomaly()
 
 
-def here() -> tuple[Any, int] | None:
-    """Code and line number of the innermost frame outside the package."""
-    frame: Any = sys._getframe(2)
+_is_ours: dict[str, bool] = {}  # by file name
+
+
+def here(depth: int = 2) -> tuple[Any, int] | None:
+    """Code and line number of the innermost frame outside the package, of those `depth` or more calls up."""
+    frame: Any = sys._getframe(depth)
     while frame is not None:
-        if not frame.f_code.co_filename.startswith(PACKAGE):
-            return frame.f_code, frame.f_lineno
+        code = frame.f_code
+        ours = _is_ours.get(code.co_filename)
+        if ours is None:
+            ours = _is_ours[code.co_filename] = code.co_filename.startswith(PACKAGE)
+        if not ours:
+            return code, frame.f_lineno
         frame = frame.f_back
     return None
 

@@ -76,7 +76,7 @@ class Meta:
     """Shape, strides (in elements), dtype and device of a tensor. Interned: the same facts are the same object."""
 
     __slots__ = (
-        "byte_strides", "device", "dtype", "is_contiguous", "is_dense", "ndim", "numel", "shape", "strides",
+        "byte_strides", "device", "dtype", "has_overlap", "is_contiguous", "is_dense", "ndim", "numel", "shape", "strides",
     )  # fmt: skip
 
     shape: Size
@@ -87,6 +87,7 @@ class Meta:
     numel: int
     byte_strides: tuple[int, ...]
     is_contiguous: bool
+    has_overlap: bool  # two elements certainly share memory: a stride of 0 along a size above 1
     is_dense: bool  # the elements fill a block of memory in some order of the axes
 
     @staticmethod
@@ -130,6 +131,7 @@ def _make(key: tuple[Any, ...]) -> Meta:
         meta.dtype, meta.device, meta.ndim, meta.numel = kind, where, len(shape), Size(shape).numel()
         meta.byte_strides = tuple([each * kind.itemsize for each in meta.strides])
         meta.is_contiguous = strides is None or _is_contiguous(meta.shape, meta.strides, meta.numel)
+        meta.has_overlap = not meta.is_contiguous and _has_overlap(meta)
         meta.is_dense = meta.is_contiguous or is_dense(meta.shape, meta.strides)
     if len(_INTERNED) >= _LIMIT:  # identity is only ever a shortcut, so forgetting is safe
         _INTERNED.clear()
@@ -164,8 +166,7 @@ def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return True
 
 
-def has_overlap(meta: Meta) -> bool:
-    """Whether two of the tensor's elements certainly share memory (a stride of 0 along a size above 1)."""
+def _has_overlap(meta: Meta) -> bool:
     return meta.numel > 0 and any(size > 1 and stride == 0 for size, stride in zip(meta.shape, meta.strides, strict=True))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextvars
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -90,7 +92,7 @@ def _plan_pointwise(op: Any, metas: tuple[Any, ...], where: device, settings: di
         compute if op.promote is None or name in op.promote else None
         for name, _ in zip(op.operands, metas, strict=False)
     ]
-    return Plan(op, metas, (meta,), _pointwise_kernel(op.body, casts, meta))
+    return Plan(op, metas, (meta,), _pointwise_kernel(op.body, metas, casts, meta))
 
 
 def _result_type(result: Any, common: dtype) -> dtype:
@@ -128,22 +130,82 @@ def number_as(value: Any, kind: np.dtype) -> Any:
         return np.asarray(value).astype(kind)[()]
 
 
-def _pointwise_kernel(body: Any, casts: list[dtype | None], meta: Meta) -> Kernel:
-    targets = [None if cast is None else cast.numpy for cast in casts]
+class _Quiet(threading.local):
+    """Contexts in which NumPy's floating-point warnings are off; entering one costs a tenth of `np.errstate`.
+
+    A context cannot be entered twice at once, so a call takes one and brings it back; a finalizer that computes meanwhile makes another.
+    """
+
+    def __init__(self) -> None:
+        self.contexts: list[contextvars.Context] = []
+
+
+_quiet = _Quiet()
+
+
+def _quiet_context() -> contextvars.Context:
+    context = contextvars.Context()
+    context.run(np.seterr, all="ignore")
+    return context
+
+
+def quietly(function: Callable[..., Any], *args: Any, **settings: Any) -> Any:
+    """What `function` returns, without NumPy's warnings of overflow, division by zero and the like."""
+    contexts = _quiet.contexts
+    context = contexts.pop() if contexts else _quiet_context()
+    result = context.run(function, *args, **settings)
+    contexts.append(context)
+    return result
+
+
+def _pointwise_kernel(body: Any, metas: tuple[Any, ...], casts: list[dtype | None], meta: Meta) -> Kernel:
+    conversions = [_conversion(x, cast) for x, cast in zip(metas, casts, strict=True)]
+    if not any(conversions):
+        return _plain_kernel(body, meta)
 
     def kernel(arrays: list[Any], settings: dict[str, Any]) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            ready = []
-            for x, target in zip(arrays, targets, strict=True):
-                if target is None or x is None:
-                    ready.append(x)
-                elif x.__class__ is np.ndarray:
-                    ready.append(x if x.dtype == target else x.astype(target))
-                else:
-                    ready.append(number_as(x, target))
-            return settle(body(*ready, **settings), meta, arrays)
+        contexts = _quiet.contexts
+        context = contexts.pop() if contexts else _quiet_context()
+        result = context.run(converted, arrays, settings)
+        contexts.append(context)
+        return result
+
+    def converted(arrays: list[Any], settings: dict[str, Any]) -> np.ndarray:
+        ready = [x if convert is None else convert(x) for x, convert in zip(arrays, conversions, strict=True)]
+        return settle(body(*ready, **settings), meta, arrays)
 
     return kernel
+
+
+def _conversion(given: Any, cast: dtype | None) -> Callable[[Any], Any] | None:
+    """How an operand becomes the type of the computation; None where it stays as it is."""
+    if given is None or cast is None or (isinstance(given, Meta) and given.dtype is cast):
+        return None
+    target = cast.numpy
+    return (lambda x: x.astype(target)) if isinstance(given, Meta) else (lambda x: number_as(x, target))
+
+
+def _plain_kernel(body: Any, meta: Meta) -> Kernel:
+    shape, strides, kind = tuple(meta.shape), meta.byte_strides, meta.dtype.numpy
+
+    def kernel(arrays: list[Any], settings: dict[str, Any]) -> np.ndarray:
+        contexts = _quiet.contexts
+        context = contexts.pop() if contexts else _quiet_context()
+        result = context.run(body, *arrays, **settings)
+        contexts.append(context)
+        if result.__class__ is not _ndarray or result.strides != strides or result.base is not None:
+            return quietly(settle, result, meta, arrays)
+        if result.dtype != kind or result.shape != shape:
+            return quietly(settle, result, meta, arrays)
+        for x in arrays:
+            if x is result:
+                return settle(result, meta, arrays)
+        return result
+
+    return kernel
+
+
+_ndarray = np.ndarray
 
 
 def settle(result: Any, meta: Meta, arrays: list[Any]) -> np.ndarray:
@@ -166,9 +228,13 @@ def settle(result: Any, meta: Meta, arrays: list[Any]) -> np.ndarray:
 
 
 def _shares_memory(result: np.ndarray, arrays: list[Any]) -> bool:
-    if result.base is None:
-        return any(result is x for x in arrays)
-    return not result.flags.writeable or any(x.__class__ is np.ndarray and np.may_share_memory(result, x) for x in arrays)
+    owns = result.base is None
+    if not owns and not result.flags.writeable:
+        return True
+    for x in arrays:
+        if x is result or (not owns and x.__class__ is np.ndarray and np.may_share_memory(result, x)):
+            return True
+    return False
 
 
 def _no_data(arrays: list[Any], settings: dict[str, Any]) -> None:
@@ -187,22 +253,23 @@ def _plan_general(op: Any, metas: tuple[Any, ...], where: device, settings: dict
     if where is META or any(meta.device is META for meta in results):
         count = len(results)
         return Plan(op, metas, results, _no_data if len(op.outputs) == 1 else lambda arrays, settings: (None,) * count)
-    return Plan(op, metas, results, _general_kernel(op, results))
+    return Plan(op, metas, results, _general_kernel(op, metas, results))
 
 
-def _general_kernel(op: Any, results: tuple[Meta, ...]) -> Kernel:
-    upcast = op.half == "upcast"
+def _general_kernel(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...]) -> Kernel:
+    upcast = op.half == "upcast" and any(isinstance(x, Meta) and x.dtype in HALF for x in metas)
     single = len(op.outputs) == 1
 
     def kernel(arrays: list[Any], settings: dict[str, Any]) -> Any:
-        ready = [_widen(x) for x in arrays] if upcast else arrays
-        with np.errstate(all="ignore"):
-            found = op.body(*ready, **settings)
-            if op.dynamic:
-                return _settle_dynamic(found, results, arrays)
-            if single:
-                return settle(found, results[0], arrays)
-            return tuple([settle(each, meta, arrays) for each, meta in zip(found, results, strict=True)])
+        return quietly(settled, arrays, settings)
+
+    def settled(arrays: list[Any], settings: dict[str, Any]) -> Any:
+        found = op.body(*([_widen(x) for x in arrays] if upcast else arrays), **settings)
+        if op.dynamic:
+            return _settle_dynamic(found, results, arrays)
+        if single:
+            return settle(found, results[0], arrays)
+        return tuple([settle(each, meta, arrays) for each, meta in zip(found, results, strict=True)])
 
     return kernel
 

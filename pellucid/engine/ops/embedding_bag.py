@@ -125,7 +125,7 @@ def embedding_bag_gradients(
     bags, shares = bag_shares(index, offsets, weight, mean=mode == "mean", last=last, padding_idx=padding_idx)
     parts = embedding(dy, bags, padding_idx=-1, scale_grad_by_freq=False)
     dweight = dper_sample = None
-    if needs[1]:
+    if needs[3]:
         own = embedding(weight, index, padding_idx=-1, scale_grad_by_freq=False)
         dper_sample = mul(total(mul(parts, own), (1,), keepdim=False), shares)
     if needs[0]:

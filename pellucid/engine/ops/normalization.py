@@ -168,12 +168,24 @@ def layer_norm(x: np.ndarray, weight: Any, bias: Any, *, axes: int, eps: float) 
     return _normalise(x, centre, scale, weight, bias), centre, scale
 
 
+def _check_parameters(name: str, x: Meta, *parameters: Any) -> None:
+    """Floating inputs only; parameters of the input's dtype, or of float32 beside a half type."""
+    check(x.dtype.category == 2, f"\"{name}\" not implemented for '{title(x.dtype)}': convert the input with .float()", NotImplementedError)
+    for each in parameters:
+        check(
+            each is None or each.dtype is x.dtype or (x.dtype in HALF and each.dtype is float32),
+            f"mixed dtype (CPU): expect parameter to have scalar type of Float, the input's ({title(x.dtype)}), but got"
+            f" {title(each.dtype) if each is not None else ''}",
+        )
+
+
 def _statistics_kind(x: Meta) -> dtype_type:
     return float32 if x.dtype in HALF else x.dtype
 
 
 @layer_norm.meta
 def layer_norm_meta(x: Meta, weight: Any, bias: Any, *, axes: int, eps: float) -> tuple[Meta, Meta, Meta]:
+    _check_parameters("LayerNormKernelImpl", x, weight, bias)
     kept = (*x.shape[: x.ndim - axes], *(1,) * axes)
     statistics = Meta.of(kept, _statistics_kind(x), x.device)
     return Meta.of(x.shape, x.dtype, x.device), statistics, statistics
@@ -194,7 +206,7 @@ def layer_norm_gradients(dy: Any, x: Any, weight: Any, centre: Any, scale: Any, 
 @op(outputs=("y", "centre", "scale"), grad_name="NativeGroupNormBackward0")
 def group_norm(x: np.ndarray, weight: Any, bias: Any, *, groups: int, eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The channels of each sample in groups, each group centred and scaled to deviation 1, then weight and bias per channel."""
-    grouped = x.reshape(x.shape[0], groups, -1)
+    grouped = x.reshape(x.shape[0], groups, x.size // max(x.shape[0] * groups, 1))
     centre, scale = _statistics(grouped, (2,), eps)
     y = ((grouped - centre) * scale).reshape(x.shape)
     shape = (1, -1, *(1,) * (x.ndim - 2))
@@ -207,6 +219,7 @@ def group_norm(x: np.ndarray, weight: Any, bias: Any, *, groups: int, eps: float
 
 @group_norm.meta
 def group_norm_meta(x: Meta, weight: Any, bias: Any, *, groups: int, eps: float) -> tuple[Meta, Meta, Meta]:
+    _check_parameters("GroupNormKernelImpl", x, weight, bias)
     statistics = Meta.of((x.shape[0], groups, 1), _statistics_kind(x), x.device)
     return Meta.of(x.shape, x.dtype, x.device), statistics, statistics
 
@@ -253,6 +266,7 @@ def batch_norm(x: np.ndarray, weight: Any, bias: Any, running_mean: Any, running
 @batch_norm.meta
 def batch_norm_meta(x: Meta, weight: Any, bias: Any, running_mean: Any, running_var: Any, *, training: bool, eps: float) -> Any:
     channels = x.shape[1]
+    _check_parameters("batch_norm", x, weight, bias, running_mean, running_var)
     for name, each in (("weight", weight), ("bias", bias), ("running_mean", running_mean), ("running_var", running_var)):
         check(
             each is None or each.numel == channels,

@@ -149,3 +149,19 @@ def sample_meta(x: Meta, *, stream: str, generator: Any) -> Meta:
 @sample.vjp("x")
 def sample_dx(dy: Any) -> Any:
     return None
+
+
+@op(half="keep", grad_name="NativeDropoutBackward0")
+def masked_scale(x: np.ndarray, mask: np.ndarray, *, scale: float) -> np.ndarray:
+    """x where the mask is 1, times `scale`; 0 elsewhere."""
+    return x * mask * x.dtype.type(scale)
+
+
+@masked_scale.meta
+def masked_scale_meta(x: Meta, mask: Meta, *, scale: float) -> Meta:
+    return Meta.of(x.shape, x.dtype, x.device, x.strides if x.is_dense else None)
+
+
+@masked_scale.vjp("x")
+def masked_scale_dx(dy: Any, mask: Any, scale: float) -> Any:
+    return masked_scale(dy, mask, scale=scale)

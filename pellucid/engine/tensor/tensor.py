@@ -17,6 +17,7 @@ from pellucid.engine.core.dtypes import dtype
 from pellucid.engine.core.meta import Size
 from pellucid.engine.core.modes import state
 from pellucid.engine.core.storage import Version
+from pellucid.engine.tensor.activation import ActivationMethods
 from pellucid.engine.tensor.arithmetic import ArithmeticMethods
 from pellucid.engine.tensor.bitwise import BitwiseMethods
 from pellucid.engine.tensor.comparison import ComparisonMethods
@@ -42,6 +43,7 @@ from pellucid.engine.tensor.selection import SelectionMethods
 from pellucid.engine.tensor.shape import ShapeMethods
 from pellucid.engine.tensor.solvers import SolverMethods
 from pellucid.engine.tensor.sorting import SortingMethods
+from pellucid.engine.tensor.special import SpecialMethods
 from pellucid.engine.tensor.spectrogram import SpectrogramMethods
 from pellucid.engine.tensor.splitting import SplittingMethods
 from pellucid.engine.tensor.statistics import StatisticsMethods
@@ -50,6 +52,7 @@ from pellucid.engine.tensor.trigonometry import TrigonometryMethods
 
 
 class Tensor(
+    ActivationMethods,
     ArithmeticMethods,
     BitwiseMethods,
     ComparisonMethods,
@@ -73,6 +76,7 @@ class Tensor(
     ShapeMethods,
     SolverMethods,
     SortingMethods,
+    SpecialMethods,
     SpectrogramMethods,
     SplittingMethods,
     StatisticsMethods,

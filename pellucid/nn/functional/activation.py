@@ -10,6 +10,7 @@ from pellucid.engine.core.errors import check, wrap_dim
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import activation as ops
 from pellucid.engine.ops import exponential
+from pellucid.engine.tensor.activation import hardshrink, prelu
 from pellucid.engine.tensor.normalization import log_softmax as _log_softmax
 from pellucid.engine.tensor.normalization import softmax as _softmax
 
@@ -195,7 +196,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     tensor([-1.0000,  0.5000])
     """
     check(min_val <= max_val, "min_val cannot be greater than max_val", ValueError)
-    check(min_val >= 0 or input.dtype.is_signed, "cannot do hardtanh on an unsigned type with negative limits")
+    check(int(min_val) >= 0 or input.dtype.is_signed, "cannot do hardtanh on an unsigned type with negative limits")
     return ops.hardtanh(input, low=float(min_val), high=float(max_val), out=_into(input, inplace))
 
 
@@ -235,16 +236,6 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
     return ops.softshrink(input, lambd=float(lambd))
 
 
-def hardshrink(input: Any, lambd: float = 0.5) -> Any:
-    """input, 0 within lambd of 0.
-
-    >>> import pellucid as torch
-    >>> torch.nn.functional.hardshrink(torch.tensor([1.0, 0.2]))
-    tensor([1., 0.])
-    """
-    return ops.hardshrink(input, lambd=float(lambd))
-
-
 def tanhshrink(input: Any) -> Any:
     """input - tanh(input).
 
@@ -278,30 +269,6 @@ def threshold(input: Any, threshold: float, value: float, inplace: bool = False)
 def threshold_(input: Any, threshold: float, value: float) -> Any:
     """`threshold` in place."""
     return ops.threshold(input, threshold=threshold, value=value, out=InPlace(input))
-
-
-def prelu(input: Any, weight: Any) -> Any:
-    """input above 0, weight (one, or one per channel) times it elsewhere (He et al., 2015).
-
-    >>> import pellucid as torch
-    >>> torch.nn.functional.prelu(torch.tensor([-2.0]), torch.tensor([0.25]))
-    tensor([-0.5000])
-    """
-    if weight.numel() != 1:
-        check(input.dim() > 0, "Not allow zero-dim input tensor.")
-        channels = input.size(1) if input.dim() >= 2 else 1
-        check(
-            channels == weight.numel(),
-            f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel size = {channels}.",
-        )
-    check(
-        input.dtype is weight.dtype,
-        f"prelu: Type promoting not supported. Got {title(input.dtype)} and {title(weight.dtype)}: convert the weight",
-    )
-    check(weight.dim() <= 1, f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
-    if weight.dim() and input.dim() != 1:
-        weight = weight.reshape([1, -1] + [1] * (input.dim() - 2)) if input.dim() >= 2 else weight.reshape(())
-    return ops.prelu(input, weight)
 
 
 def glu(input: Any, dim: int = -1) -> Any:

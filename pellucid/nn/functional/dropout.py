@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pellucid
+from pellucid.engine.core.errors import check
+from pellucid.engine.core.promotion import title
 
 
 def _check(p: float) -> None:
@@ -18,12 +20,19 @@ def _noise(input: Any, p: float, shape: Any) -> Any:
         return noise.bernoulli_(1 - p)
 
 
+def drop(input: Any, p: float, training: bool, inplace: bool) -> Any:
+    """dropout with the error class of PyTorch's `torch.dropout`."""
+    check(0 <= p <= 1, f"dropout probability has to be between 0 and 1, but got {p}")
+    return _drop(input, p, training, inplace, None)
+
+
 def _drop(input: Any, p: float, training: bool, inplace: bool, shape: Any) -> Any:
     if p == 0 or not training or input.numel() == 0:
         return input
     if p == 1:
         noise = pellucid.zeros((), dtype=input.dtype, device=input.device)
         return input.mul_(noise) if inplace else input * noise
+    check(input.is_floating_point() or input.is_complex(), f"result type Float can't be cast to the desired output type {title(input.dtype)}")
     noise = _noise(input, p, shape).div_(1 - p)
     return input.mul_(noise) if inplace else input * noise
 
@@ -40,13 +49,14 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
 
 
 def _per_channel(input: Any) -> tuple[int, ...]:
+    check(input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input")
     return (*input.shape[:2], *(1,) * (input.dim() - 2))
 
 
 def feature_dropout(input: Any, p: float, training: bool, inplace: bool = False) -> Any:
     """dropout of whole channels (dimension 1)."""
     _check(p)
-    return _drop(input, p, training, inplace, _per_channel(input))
+    return _drop(input, p, training, inplace, _per_channel(input) if p and training and input.numel() else None)
 
 
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
@@ -105,6 +115,18 @@ def _alpha(input: Any, p: float, training: bool, inplace: bool, shape: Any) -> A
     return input.mul_(noise).add_(shift) if inplace else input * noise + shift
 
 
+def drop_channels(input: Any, p: float, training: bool, inplace: bool = False) -> Any:
+    """feature_dropout with the error class of PyTorch's `torch.feature_dropout`."""
+    check(0 <= p <= 1, f"dropout probability has to be between 0 and 1, but got {p}")
+    return feature_dropout(input, p, training, inplace)
+
+
+def drop_to_negative(input: Any, p: float, training: bool, inplace: bool, by_channel: bool) -> Any:
+    """alpha_dropout with the error class of PyTorch's `torch.alpha_dropout`."""
+    check(0 <= p <= 1, f"dropout probability has to be between 0 and 1, but got {p}")
+    return _alpha(input, p, training, inplace, _per_channel(input) if by_channel and p and training and input.numel() else None)
+
+
 def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
     """dropout that keeps the mean and deviation of selu activations (Klambauer et al., 2017).
 
@@ -122,4 +144,4 @@ def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, in
     >>> torch.nn.functional.feature_alpha_dropout(torch.ones(1, 2))
     tensor([[1., 1.]])
     """
-    return _alpha(input, p, training, inplace, _per_channel(input))
+    return _alpha(input, p, training, inplace, _per_channel(input) if p and training and input.numel() else None)

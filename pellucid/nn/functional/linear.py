@@ -121,7 +121,7 @@ def embedding_bag(
         )
     return bag_ops.embedding_bag(
         weight, input, offsets, per_sample_weights, mode=mode, last=bool(include_last_offset),
-        padding_idx=_bag_padding(padding_idx, weight), scale_grad_by_freq=bool(scale_grad_by_freq),
+        padding_idx=bag_padding(padding_idx, weight), scale_grad_by_freq=bool(scale_grad_by_freq),
     )[0]  # fmt: skip
 
 
@@ -145,7 +145,8 @@ def _as_runs(input: Any, offsets: Any, per_sample_weights: Any, include_last_off
     return input, offsets, per_sample_weights
 
 
-def _bag_padding(padding_idx: int | None, weight: Any) -> int:
+def bag_padding(padding_idx: int | None, weight: Any) -> int:
+    """The padding row counted from the front, -1 for none."""
     if padding_idx is None:
         return -1
     rows = weight.shape[0]

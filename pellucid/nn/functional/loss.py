@@ -203,9 +203,14 @@ def kl_div(
             stacklevel=2,
         )
     name = "sum" if batchmean else reduction_name(size_average, reduce, reduction)
-    values = target.exp() * (target - input) if log_target else pellucid.xlogy(target, target) - target * input
-    total = reduced(values, name)
+    total = reduced(divergence(input, target, log_target), name)
     return total / input.size(0) if batchmean and input.dim() else total
+
+
+def divergence(input: Any, target: Any, log_target: bool) -> Any:
+    """Each element's part of the Kullback-Leibler divergence."""
+    check(input.is_floating_point() and target.is_floating_point(), "kl_div: Integral inputs not supported.")
+    return target.exp() * (target - input) if log_target else pellucid.xlogy(target, target) - target * input
 
 
 def poisson_nll_loss(
@@ -248,7 +253,7 @@ def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps
     if var.size() != input.size():
         if input.size()[:-1] == var.size():
             var = var.unsqueeze(-1)
-        elif not (input.size()[:-1] == var.size()[:-1] and var.size(-1) == 1):
+        elif input.dim() != var.dim() or sum(b for a, b in zip(input.shape, var.shape, strict=True) if a != b) != 1:
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid")

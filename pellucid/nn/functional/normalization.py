@@ -29,20 +29,35 @@ def batch_norm(
     tensor([[-1.0000],
             [ 1.0000]])
     """
-    check(input.dim() >= 2, f"batch_norm expects an input of at least 2 dimensions (batch, channels, …), got shape {list(input.shape)}")
-    count = input.numel() // input.size(1) if input.size(1) else 0
-    if training and count == 1:
-        raise ValueError(
-            f"Expected more than 1 value per channel when training, got input size {input.shape}: a batch of one has no variance."
-            " Use a larger batch, drop_last=True in the DataLoader, or model.eval()."
-        )
-    check(training or running_mean is not None and running_var is not None, "Expected running_mean and running_var to be defined when training=False")
+    if training and input.dim() >= 2:
+        channels = input.size(1)
+        if channels and input.numel() == channels:
+            raise ValueError(
+                f"Expected more than 1 value per channel when training, got input size {input.shape}: a batch of one has no variance."
+                " Use a larger batch, drop_last=True in the DataLoader, or model.eval()."
+            )
+    if eps < 0.0 or training and eps == 0.0:
+        wanted = "positive during training" if training else "non-negative"
+        raise ValueError(f"batch_norm eps must be {wanted}, but got {eps}")
+    return batch_statistics_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+
+
+def batch_statistics_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+) -> tuple[Any, Any, Any]:
+    """batch_norm with the statistics that were used; moves the running statistics in training."""
+    if input.dim() < 2:
+        check(input.dim() == 1 and input.numel() == 0, f"batch_norm expects an input (batch, channels, …), got shape {list(input.shape)}")
+        return input * 1 if weight is None else input * weight[:0], input.detach(), input.detach()
+    for name, each in (("running_mean", running_mean), ("running_var", running_var)):
+        check(training or each is not None, f"{name} must be defined in evaluation mode (Expected running_mean and running_var to be defined)")
     y, centre, scale = ops.batch_norm(
         input, weight, bias, None if training else running_mean, None if training else running_var, training=bool(training), eps=float(eps)
     )
-    if training and running_mean is not None:
+    if training and running_mean is not None and running_var is not None:
+        count = input.numel() // input.size(1) if input.size(1) else 0
         _update_running(running_mean, running_var, input, centre, scale, momentum, eps, count)
-    return y
+    return y, centre, scale
 
 
 @pellucid.no_grad()
@@ -61,12 +76,13 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
     >>> torch.nn.functional.layer_norm(torch.tensor([1.0, 3.0]), (2,))
     tensor([-1.0000,  1.0000])
     """
-    shape = tuple(normalized_shape)
-    _check_normalized_shape("layer_norm", input, shape, weight, bias)
+    shape = checked_shape("layer_norm", input, normalized_shape, weight, bias)
     return ops.layer_norm(input, weight, bias, axes=len(shape), eps=float(eps))[0]
 
 
-def _check_normalized_shape(name: str, input: Any, shape: tuple[int, ...], weight: Any, bias: Any) -> None:
+def checked_shape(name: str, input: Any, normalized_shape: Any, weight: Any, bias: Any) -> tuple[int, ...]:
+    """The normalised shape; RuntimeError unless the input ends in it and weight and bias have it."""
+    shape = tuple(normalized_shape)
     check(shape, f"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = {list(shape)}")
     for title, each in (("weight", weight), ("bias", bias)):
         check(
@@ -79,6 +95,7 @@ def _check_normalized_shape(name: str, input: Any, shape: tuple[int, ...], weigh
         raise RuntimeError(
             f"Given normalized_shape={list(shape)}, expected input with shape [{stars}], but got input of size{list(input.shape)} ({name})"
         )
+    return shape
 
 
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
@@ -88,8 +105,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
     >>> torch.nn.functional.rms_norm(torch.tensor([3.0, 3.0]), (2,))
     tensor([1.0000, 1.0000])
     """
-    shape = tuple(normalized_shape)
-    _check_normalized_shape("rms_norm", input, shape, weight, None)
+    shape = checked_shape("rms_norm", input, normalized_shape, weight, None)
     wide = input.float() if input.dtype in (pellucid.float16, pellucid.bfloat16) else input
     if eps is None:
         eps = pellucid.finfo(wide.dtype).eps
@@ -106,6 +122,13 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0]]), 1)
     tensor([[-1.0000,  1.0000]])
     """
+    if input.dim() >= 2 and num_groups > 0:
+        _check_several_values(input, num_groups)
+    return checked_group_norm(input, num_groups, weight, bias, eps)
+
+
+def checked_group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Any:
+    """group_norm after its checks, also for groups of one value."""
     check(input.dim() >= 2, f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
     channels = input.size(1)
     check(num_groups > 0, f"Expected num groups to be greater than 0, got {num_groups}")
@@ -120,12 +143,14 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
             f"Expected {title} to be a vector of size equal to the number of channels in input, but got {title} of shape"
             f" {list(getattr(each, 'shape', ()))} and input of shape {list(input.shape)}",
         )
-    _check_several_values(input, input.size(0) * num_groups)
     return ops.group_norm(input, weight, bias, groups=int(num_groups), eps=float(eps))[0]
 
 
 def _check_several_values(input: Any, groups: int) -> None:
-    if groups and input.numel() // groups == 1 and input.numel() == groups:
+    size = input.size(0) * (input.size(1) // groups)
+    for each in input.shape[2:]:
+        size *= each
+    if size == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
 
 
@@ -183,7 +208,8 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
     before, after = size // 2, (size - 1) // 2
     zero = lambda n: squares.new_zeros(*squares.shape[:1], n, *squares.shape[2:])  # noqa: E731
     padded = pellucid.cat([zero(before), squares, zero(after)], 1)
-    near = padded.unfold(1, size, 1).sum(-1) / size
+    whole = not (input.is_floating_point() or input.is_complex())  # integers are averaged as pooling does it
+    near = padded.unfold(1, size, 1).sum(-1).div(size, rounding_mode="trunc" if whole else None)
     return input / (near * alpha + k).pow(beta)
 
 

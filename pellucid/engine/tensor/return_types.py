@@ -346,3 +346,21 @@ class _lu_with_info(_Named):  # noqa: N801
     LU = property(itemgetter(0))
     pivots = property(itemgetter(1))
     info = property(itemgetter(2))
+
+
+class frexp(_Named):  # noqa: N801
+    """What `frexp` returns."""
+
+    __slots__ = ()
+    _fields = ("mantissa", "exponent")
+    _title = "frexp"
+
+    @property
+    def mantissa(self) -> Any:
+        """Sizes in [0.5, 1) with the signs."""
+        return self[0]
+
+    @property
+    def exponent(self) -> Any:
+        """The powers of two."""
+        return self[1]

@@ -1,0 +1,41 @@
+"""`torch.special`: re-exports by name."""
+
+from pellucid.engine.tensor.exponential import exp2, expm1, log1p, round, sigmoid, xlogy
+from pellucid.engine.tensor.normalization import log_softmax, logsumexp, softmax
+from pellucid.engine.tensor.special import digamma, erf, erfc, erfinv, i0, lgamma, logit, mvlgamma, polygamma
+from pellucid.engine.tensor.special_functions import (
+    bessel_j0,
+    bessel_j1,
+    bessel_y0,
+    bessel_y1,
+    entr,
+    erfcx,
+    i0e,
+    i1,
+    i1e,
+    log_ndtr,
+    modified_bessel_i0,
+    modified_bessel_i1,
+    modified_bessel_k0,
+    modified_bessel_k1,
+    ndtr,
+    ndtri,
+    scaled_modified_bessel_k0,
+    scaled_modified_bessel_k1,
+    spherical_bessel_j0,
+    xlog1py,
+    zeta,
+)
+from pellucid.engine.tensor.trigonometry import sinc
+
+expit = sigmoid
+gammaln = lgamma
+multigammaln = mvlgamma
+psi = digamma
+
+__all__ = [
+    "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit",
+    "expm1", "gammaln", "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp", "modified_bessel_i0",
+    "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round",
+    "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "sinc", "softmax", "spherical_bessel_j0", "xlog1py", "xlogy", "zeta",
+]  # fmt: skip

@@ -1,7 +1,7 @@
 """Discrete Fourier transforms over several axes, their adjoints, and the frequencies that belong to their results.
 
-Real and complex transforms are three linear operators; each one's gradient is one of the others. The transforms themselves are
-NumPy's (pocketfft by M. Reinecke), loaded when the first one runs.
+Real and complex transforms are three linear operators; each one's gradient is made of the others. The transforms
+themselves are NumPy's (pocketfft by M. Reinecke), loaded when the first one runs.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ def real_transform_dx(dy: Any, x_meta: Meta, axes: Axes, scale: float, onesided:
 
 
 def _resized(x: Any, axis: int, before: int, after: int) -> Any:
-    return constant_pad(x, pad=tuple([(before, after) if each == axis else (0, 0) for each in range(x._meta.ndim)]), value=0)
+    pad = [(0, 0)] * x._meta.ndim
+    pad[axis] = (before, after)
+    return constant_pad(x, pad=tuple(pad), value=0)
 
 
 @op(name="fft_c2r", grad_name="FftC2RBackward0")
@@ -107,7 +109,7 @@ def hermitian_transform_dx(dy: Any, axes: Axes, scale: float, size: int) -> Any:
     twins = (size - 1) // 2  # frequencies that stand for themselves and for their mirror image
     if not twins:
         return half
-    before, after = 1, size // 2 + 1 - 1 - twins
+    before, after = 1, size // 2 - twins
     inner = _resized(_resized(half, axes[-1], -before, -after), axes[-1], before, after)
     return add(half, inner)
 

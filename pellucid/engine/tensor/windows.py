@@ -1,6 +1,6 @@
 """Window functions: weights that fade a piece of a signal in and out. The formulas are in ops/windows.py.
 
-Shapes and names follow F. J. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform" (1978).
+Names and shapes: F. J. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform" (1978).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pellucid.engine.core import dtypes
 from pellucid.engine.core.device import usable
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check
+from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import windows as ops
 from pellucid.engine.tensor.arguments import as_int
 from pellucid.engine.tensor.layout import layout as layout_type
@@ -34,10 +35,11 @@ def _window(
     length = as_int(window_length, function, "window_length", 1)
     check(layout is None or layout is strided, f"{function} is not implemented for sparse types, got: {layout}")
     if kind.is_complex:
-        raise NotImplementedError(f"\"arange_cpu\" not implemented for a complex type: {function} makes real windows, not {kind}")
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{title(kind)}': {function} makes real windows")
     check(kind.is_floating_point, f"{function} expects floating point dtypes, got: {kind}")
     check(length >= 0, f"{function} requires non-negative window_length, got window_length={length}")
-    made = ops.window(name=name, length=length, periodic=bool(periodic), parameters=parameters, dtype=kind, device=usable(device))
+    where = usable(device)
+    made = ops.window(name=name, length=length, periodic=bool(periodic), parameters=parameters, dtype=kind, device=where)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -78,7 +80,8 @@ def hamming_window(
     >>> torch.hamming_window(4)
     tensor([0.0800, 0.5400, 1.0000, 0.5400])
     """
-    return _window("hamming", window_length, periodic, (float(alpha), float(beta)), dtype, layout, device, requires_grad)
+    parameters = (float(alpha), float(beta))
+    return _window("hamming", window_length, periodic, parameters, dtype, layout, device, requires_grad)
 
 
 def blackman_window(

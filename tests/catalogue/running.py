@@ -18,6 +18,7 @@ GAPS = (
     "unsupported",
     "not yet implemented",
     "does not support bool",
+    "supports floating point, complex, and integer tensors",
     "does not support complex",
     "returned an invalid gradient",  # of a source that is larger than its index
     "could not run",

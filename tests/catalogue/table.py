@@ -129,8 +129,9 @@ class Case:
 
     `through` maps the result, given the framework, to what is unique (a singular vector's sign is not). `random` seeds
     before each call. `nonfinite` also runs with NaN and infinities planted. `meta` also runs without data. Where the
-    values are arbitrary (`empty`), `values=False` compares shapes, strides and dtypes only. `edges=False` leaves out
-    the gradient at NaN and infinities, where PyTorch's is an accident of its formula.
+    values are arbitrary (`empty`), `values=False` compares shapes and dtypes only. `edges=False` leaves out
+    the gradient at NaN and infinities, where PyTorch's is an accident of its formula. `symmetric`: only the symmetric
+    part of the gradient means something, since the input is symmetric.
     """
 
     name: str
@@ -146,6 +147,7 @@ class Case:
     values: bool = True
     forms: bool = True
     edges: bool = True
+    symmetric: bool = False
     note: str = ""
 
     @property

@@ -149,7 +149,7 @@ def _meets_zero(a: Any, b: Any) -> bool:
     return bool(np.any(b == 0)) and np.broadcast(a, b).size > 0
 
 
-@pointwise(accepts="real number", grad_name="DivBackward1")
+@pointwise(accepts="real number", grad_name="DivBackward3")
 def floor_divide(a: Any, b: Any) -> Any:
     """Quotient rounded down; of integers by 0, an error."""
     if a.dtype.kind in "biu" and _meets_zero(a, b):
@@ -157,7 +157,7 @@ def floor_divide(a: Any, b: Any) -> Any:
     return np.floor_divide(a, b)
 
 
-@pointwise(accepts="real number", grad_name="DivBackward1")
+@pointwise(accepts="real number", grad_name="DivBackward3")
 def trunc_divide(a: Any, b: Any) -> Any:
     """Quotient rounded towards 0; of integers by 0, an error."""
     if a.dtype.kind not in "biu":

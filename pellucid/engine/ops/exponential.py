@@ -179,7 +179,7 @@ def log10_dx(dy: Any, x: Any) -> Any:
     return absorb(dy, conjugate(reciprocal(mul(x, LN10))))
 
 
-@pointwise(result="float")
+@pointwise(result="float", grad_name="Log1PBackward0")
 def log1p(x: Any) -> Any:
     """log(1 + x), exact for small x."""
     return np.log1p(x)

@@ -35,7 +35,7 @@ def embed_slice_dpart(dy: Any, dim: int, start: int, end: int, step: int) -> Any
     return slice_(dy, dim=dim, start=start, end=end, step=step)
 
 
-@op(half="keep")
+@op(half="keep", grad_name="DiagEmbedBackward0")
 def embed_diagonal(part: np.ndarray, *, size: Ints, offset: int, dim1: int, dim2: int) -> np.ndarray:
     """Zeros with `part` (its last axis) on a diagonal of two axes: the gradient of a diagonal."""
     whole = np.zeros(size, part.dtype)

@@ -65,7 +65,7 @@ def topk(x: np.ndarray, *, k: int, dim: int, largest: bool) -> Pair:
     moved = np.moveaxis(x, dim, -1)
     rows = _keys(moved, largest).reshape(-1, moved.shape[-1])
     if largest and x.dtype.kind == "f" and np.isnan(x).any():
-        order = _order(moved, moved.ndim - 1, True)[..., :k].reshape(-1, k)
+        order = _order(moved, moved.ndim - 1, True)[..., :k].reshape(len(rows), k)
     else:
         order = np.argsort(rows, axis=-1, kind="stable")[:, :k]
         tied = [row for row in range(len(rows)) if k and _has_ties(rows[row], order[row])]

@@ -6,10 +6,11 @@ from typing import Any
 
 from pellucid.engine.core import dtypes
 from pellucid.engine.core.data import TensorData
+from pellucid.engine.core.dispatch import InPlace
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.promotion import can_cast, title
 from pellucid.engine.ops import arithmetic as ops
-from pellucid.engine.tensor.arguments import in_place, is_number, need_operand, need_tensor
+from pellucid.engine.tensor.arguments import in_place, is_number, need_operand, need_tensor, presented
 
 
 def is_operand(value: Any) -> bool:
@@ -84,7 +85,8 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     >>> torch.rsub(torch.tensor([1.0, 2.0]), 5)
     tensor([4., 3.])
     """
-    return sub(other, input, alpha=alpha)
+    result = sub(other, input, alpha=alpha)
+    return presented(result, "RsubBackward0") if isinstance(other, TensorData) else result
 
 
 def mul(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -257,12 +259,16 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     from pellucid.engine.tensor.arguments import deliver
     from pellucid.engine.tensor.exponential import pow as power
 
+    need_operand(input, "float_power", "input", 1)
+    need_operand(exponent, "float_power", "exponent")
     kind = dtypes.complex128 if _kind(input).is_complex or _kind(exponent).is_complex else dtypes.float64
     base = input.to(kind) if isinstance(input, TensorData) else kind.numpy.type(input).item()
     top = exponent.to(kind) if isinstance(exponent, TensorData) else exponent
     if out is not None:
         target = getattr(out, "target", out)
-        check(can_cast(kind, target.dtype), f"the output given to float_power has dtype {target.dtype} but the operation's result requires dtype {kind}")
+        fits = target.dtype is kind if isinstance(out, InPlace) else can_cast(kind, target.dtype)
+        what = "base given to float_power_" if isinstance(out, InPlace) else "output given to float_power"
+        check(fits, f"the {what} has dtype {title(target.dtype)} but the operation's result requires dtype {title(kind)}")
     return deliver(power(base, top), out)
 
 

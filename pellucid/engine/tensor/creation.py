@@ -111,6 +111,8 @@ def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
             break
     if any(_is_sequence(each) for each in level):
         raise TypeError(f"not a sequence: at dim {depth} some items are numbers and some are sequences")
+    if shape and level and isinstance(level[0], str):
+        raise ValueError(f"too many dimensions 'str': a tensor holds numbers, not text ({level[0]!r})")
     return tuple(shape), [_leaf(each) for each in level]
 
 
@@ -130,7 +132,7 @@ def _leaf(value: Any) -> Any:
     if isinstance(value, bool | int | float | complex | np.generic):
         return value
     if isinstance(value, str):
-        raise ValueError(f"too many dimensions '{type(value).__name__}': a tensor holds numbers, not text ({value!r})")
+        raise TypeError(f"new(): invalid data type '{type(value).__name__}': a tensor holds numbers, not text ({value!r})")
     for method in ("__index__", "__float__", "__complex__"):
         if hasattr(value, method):
             return getattr(value, method)()
@@ -170,7 +172,7 @@ def _integers(flat: list[Any], kind: dtype_type) -> np.ndarray:
     for each in whole:
         if not low <= each <= high:
             if kind is dtypes.int64:
-                raise RuntimeError(f"Overflow when unpacking long long: {each} does not fit into int64")
+                raise ValueError(f"Overflow when unpacking long long: {each} does not fit into int64")
             if not (kind is dtypes.uint8 and -255 <= each <= 255):
                 raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow: {each}")
     if whole and min(whole) < low:
@@ -244,6 +246,8 @@ def _of_value(
     if out is not None:
         kind = dtype or out._meta.dtype
         return ops.full(size=size, value=value, dtype=kind, device=out._meta.device, out=out)
+    if dtype is not None and not isinstance(dtype, dtype_type):
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     made = ops.full(size=size, value=value, dtype=dtype or dtypes.get_default_dtype(), device=usable(device))
     return _require(made, requires_grad)
 

@@ -9,7 +9,7 @@ from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import broadcast_shapes
 from pellucid.engine.ops import linalg as ops
 from pellucid.engine.ops import shape
-from pellucid.engine.tensor.arguments import deliver, in_place, need_tensor
+from pellucid.engine.tensor.arguments import deliver, in_place, need_tensor, presented
 
 
 def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
@@ -66,7 +66,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
     """
     product = ops.bmm(batch1, batch2).sum(0, dtype=batch1._meta.dtype)
     scaled = product if alpha == 1 else product * _factor(alpha)
-    return deliver(scaled if beta == 0 else input * _factor(beta) + scaled, out)
+    return deliver(presented(scaled if beta == 0 else input * _factor(beta) + scaled, "AddbmmBackward0"), out)
 
 
 def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
@@ -89,7 +89,7 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
     product = ops.mv(mat, vec)
     scaled = product if alpha == 1 else product * _factor(alpha)
     result = scaled if beta == 0 else (input if beta == 1 else input * _factor(beta)) + scaled
-    return deliver(result, out)
+    return deliver(presented(result, "AddmvBackward0"), out)
 
 
 def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
@@ -111,7 +111,7 @@ def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
     """
     from pellucid.engine.ops.arithmetic import conjugate
 
-    return ops.dot(conjugate(input), other, out=out)
+    return deliver(presented(ops.dot(conjugate(input), other), "VdotBackward0"), out)
 
 
 def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
@@ -139,7 +139,8 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out
     """
     product = outer(vec1, vec2)
     scaled = product if alpha == 1 else product * _factor(alpha)
-    return deliver(scaled if beta == 0 else (input if beta == 1 else input * _factor(beta)) + scaled, out)
+    result = scaled if beta == 0 else (input if beta == 1 else input * _factor(beta)) + scaled
+    return deliver(presented(result, "AddrBackward0"), out)
 
 
 def _fold(a: Any, b: Any) -> Any:

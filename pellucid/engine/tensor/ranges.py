@@ -33,7 +33,7 @@ def _finish(made: Any, requires_grad: bool) -> Any:
 
 
 def arange(
-    start: Any = 0,
+    start: Any = None,
     end: Any = None,
     step: Any = 1,
     *,
@@ -51,8 +51,10 @@ def arange(
     tensor([1.0000, 1.5000, 2.0000])
     """
     check_layout(layout)
-    if end is None:
-        start, end = 0, start
+    if start is None and end is None:
+        raise TypeError("arange() received an invalid combination of arguments - got (), but expected an end")
+    if end is None or start is None:
+        start, end = 0, start if end is None else end
     first, last, gap = _number(start, "arange", "start"), _number(end, "arange", "end"), _number(step, "arange", "step")
     check(gap != 0, "step must be nonzero")
     check(math.isfinite(first) and math.isfinite(last), f"unsupported range: {first} -> {last}")

@@ -7,7 +7,7 @@ from typing import Any
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import sorting as ops
 from pellucid.engine.tensor import return_types
-from pellucid.engine.tensor.arguments import as_dim, as_int, need_tensor
+from pellucid.engine.tensor.arguments import as_dim, as_int, need_tensor, presented
 
 
 def _axis(input: Any, dim: Any, function: str) -> int:
@@ -74,8 +74,11 @@ def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, name: str, ou
         if not flat._meta.numel:
             check(input._meta.dtype.category >= 2, f"{name}() operation does not have an identity for empty input")
             return input.new_full((), float("nan"))
-        return ops.median(flat, dim=0, keepdim=False, ignore_nan=ignore_nan)[0]
+        middle = ops.median(flat, dim=0, keepdim=False, ignore_nan=ignore_nan)[0]
+        return presented(middle, f"{name.title()}Backward0")
     found = ops.median(input, dim=_axis(input, dim, name), keepdim=bool(keepdim), ignore_nan=ignore_nan, out=out)
+    if out is None and ignore_nan:
+        presented(found[0], "NanmedianBackward1")
     return (return_types.nanmedian if ignore_nan else return_types.median)(found)
 
 

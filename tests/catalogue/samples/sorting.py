@@ -40,6 +40,7 @@ CASES = [
             call(make(), 1),
         ],
         errors=lambda make: [call(make(3), 4), call(make(3), -1)],
+        nonfinite=False,
     ),
     Case(
         "kthvalue",

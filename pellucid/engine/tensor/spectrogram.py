@@ -1,141 +1,17 @@
-"""Short-time Fourier transforms, and the windows that they use."""
+"""Short-time Fourier transforms. Window functions are in windows.py."""
 
 from __future__ import annotations
 
 import warnings
 from typing import Any
 
-from pellucid.engine.core import dtypes
-from pellucid.engine.core.device import usable
-from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.promotion import title
-from pellucid.engine.ops import fourier as ops
 from pellucid.engine.ops.joining import fold_windows
 from pellucid.engine.ops.padding import border_pad, constant_pad
 from pellucid.engine.ops.shape import unfold, view_as_real
-from pellucid.engine.tensor.arguments import as_int, need_tensor
-from pellucid.engine.tensor.creation import check_layout
+from pellucid.engine.tensor.arguments import need_tensor
 from pellucid.engine.tensor.fourier import fft, ifft, irfft, rfft
-from pellucid.engine.tensor.layout import layout as layout_type
-
-
-def _window(
-    name: str, kind: str, length: Any, periodic: bool, parameters: tuple[float, ...], options: tuple[Any, ...]
-) -> Any:
-    dtype, layout, device, requires_grad = options
-    check_layout(layout)
-    size = as_int(length, name, "window_length", 1)
-    wanted = dtype or dtypes.get_default_dtype()
-    check(wanted.category == 2, f"{name} expects floating point dtypes, got: {wanted}")
-    check(size >= 0, f"{name} requires non-negative window_length, got window_length={size}")
-    made = ops.window(
-        kind=kind, length=size, periodic=bool(periodic), parameters=parameters, dtype=wanted, device=usable(device)
-    )
-    return made.requires_grad_() if requires_grad else made
-
-
-def hann_window(
-    window_length: int,
-    periodic: bool = True,
-    *,
-    dtype: dtype_type | None = None,
-    layout: layout_type | None = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Any:
-    """Hann's window, a raised cosine; periodic ones suit Fourier transforms, the others are symmetric.
-
-    >>> import pellucid as torch
-    >>> torch.hann_window(4)
-    tensor([0.0000, 0.5000, 1.0000, 0.5000])
-    """
-    return _window("hann_window", "cosine", window_length, periodic, (0.5, 0.5), (dtype, layout, device, requires_grad))
-
-
-def hamming_window(
-    window_length: int,
-    periodic: bool = True,
-    alpha: float = 0.54,
-    beta: float = 0.46,
-    *,
-    dtype: dtype_type | None = None,
-    layout: layout_type | None = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Any:
-    """Hamming's window: alpha - beta * cos.
-
-    >>> import pellucid as torch
-    >>> torch.hamming_window(4)
-    tensor([0.0800, 0.5400, 1.0000, 0.5400])
-    """
-    shape = (float(alpha), float(beta))
-    return _window("hamming_window", "cosine", window_length, periodic, shape, (dtype, layout, device, requires_grad))
-
-
-def blackman_window(
-    window_length: int,
-    periodic: bool = True,
-    *,
-    dtype: dtype_type | None = None,
-    layout: layout_type | None = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Any:
-    """Blackman's window, a sum of two cosines.
-
-    >>> import pellucid as torch
-    >>> torch.blackman_window(4)[2]
-    tensor(1.)
-    """
-    return _window(
-        "blackman_window", "cosine", window_length, periodic, (0.42, 0.5, 0.08), (dtype, layout, device, requires_grad)
-    )
-
-
-def bartlett_window(
-    window_length: int,
-    periodic: bool = True,
-    *,
-    dtype: dtype_type | None = None,
-    layout: layout_type | None = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Any:
-    """Bartlett's window, a triangle.
-
-    >>> import pellucid as torch
-    >>> torch.bartlett_window(4)
-    tensor([0.0000, 0.5000, 1.0000, 0.5000])
-    """
-    return _window("bartlett_window", "bartlett", window_length, periodic, (), (dtype, layout, device, requires_grad))
-
-
-def kaiser_window(
-    window_length: int,
-    periodic: bool = True,
-    beta: float = 12.0,
-    *,
-    dtype: dtype_type | None = None,
-    layout: layout_type | None = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Any:
-    """Kaiser's window; the larger beta, the narrower.
-
-    >>> import pellucid as torch
-    >>> torch.kaiser_window(4)[2]
-    tensor(1.)
-    """
-    return _window(
-        "kaiser_window", "kaiser", window_length, periodic, (float(beta),), (dtype, layout, device, requires_grad)
-    )
 
 
 def _placed(window: Any, like: Any, n_fft: int, win_length: int) -> Any:

@@ -446,15 +446,7 @@ from pellucid.engine.tensor.special import (
     nextafter,
     polygamma,
 )
-from pellucid.engine.tensor.spectrogram import (
-    bartlett_window,
-    blackman_window,
-    hamming_window,
-    hann_window,
-    istft,
-    kaiser_window,
-    stft,
-)
+from pellucid.engine.tensor.spectrogram import istft, stft
 from pellucid.engine.tensor.splitting import (
     chunk,
     dsplit,

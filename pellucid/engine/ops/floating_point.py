@@ -53,9 +53,8 @@ def nextafter_db(dy: Any) -> Any:
 
 @pointwise(accepts="real")
 def heaviside(a: Any, b: Any) -> Any:
-    """0 below 0, 1 above, `b` at 0; a NaN stays."""
-    step = np.where(a == 0, b, (a > 0).astype(b.dtype))
-    return np.where(a != a, a, step)
+    """0 below 0 and of a NaN, 1 above, `b` at 0."""
+    return np.where(a == 0, b, (a > 0).astype(b.dtype))
 
 
 @heaviside.vjp("a", "b")

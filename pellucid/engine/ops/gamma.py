@@ -87,8 +87,9 @@ def zeta_array(x: Any, q: Any) -> np.ndarray:
     """The Hurwitz zeta function: the sum of (q + k)**-x over k from 0."""
     x, q = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(q, np.float64))
     invalid = (x < 1) | ((q <= 0) & (q != np.floor(q)) & (x != np.floor(x))) | (x != x) | (q != q)
-    infinite = (x == 1) | ((q <= 0) & (q == np.floor(q)))
-    usable = ~(invalid | infinite)
+    infinite = (x == 1) | ((x > 1) & (q <= 0) & (q == np.floor(q)))
+    usable = ~(invalid | infinite | (q == np.inf))
+    vanishing = (q == np.inf) & (x > 1)
     x, q = np.where(usable, x, 2.0), np.where(usable, q, 1.0)
     total, at = np.zeros_like(q), q.copy()
     if q.size and q.min() < -1e6:
@@ -105,7 +106,7 @@ def zeta_array(x: Any, q: Any) -> np.ndarray:
     for k, each in enumerate(BERNOULLI, 1):
         total = total + each / math.factorial(2 * k) * factor
         factor = factor * (x + 2 * k - 1) * (x + 2 * k) / (at * at)
-    return np.where(infinite & (x == x), np.inf, np.where(invalid, np.nan, total))
+    return np.where(infinite, np.inf, np.where(invalid, np.nan, np.where(vanishing, 0, total)))
 
 
 @pointwise(result="float", accepts="real")

@@ -189,6 +189,21 @@ def binary(op: Any, name: str, summary: str, example: str = "") -> Callable[...,
     return _titled(function, name, summary, example)
 
 
+def binary_with_tensor(op: Any, name: str, summary: str, example: str = "") -> Callable[..., Any]:
+    """The public function of a two-operand operator of which one operand may be a number, but not both."""
+
+    def function(input: Any, other: Any, *, out: Any = None) -> Any:
+        first, second = need_operand(input, name, "input", 1), need_operand(other, name)
+        if not isinstance(first, TensorData) and not isinstance(second, TensorData):
+            raise TypeError(
+                f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, {type(other).__name__}),"
+                " but expected at least one Tensor"
+            )
+        return op(first, second, out=out)
+
+    return _titled(function, name, summary, example)
+
+
 def binary_of_tensors(op: Any, name: str, summary: str, example: str = "") -> Callable[..., Any]:
     """The public function of a two-operand operator that, in PyTorch, takes no numbers."""
 

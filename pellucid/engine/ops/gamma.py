@@ -88,8 +88,8 @@ def zeta_array(x: Any, q: Any) -> np.ndarray:
     x, q = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(q, np.float64))
     invalid = (x < 1) | ((q <= 0) & (q != np.floor(q)) & (x != np.floor(x))) | (x != x) | (q != q)
     infinite = (x == 1) | ((x > 1) & (q <= 0) & (q == np.floor(q)))
-    usable = ~(invalid | infinite | (q == np.inf))
-    vanishing = (q == np.inf) & (x > 1)
+    invalid |= q == np.inf  # as PyTorch and Cephes
+    usable = ~(invalid | infinite)
     x, q = np.where(usable, x, 2.0), np.where(usable, q, 1.0)
     total, at = np.zeros_like(q), q.copy()
     if q.size and q.min() < -1e6:
@@ -106,7 +106,7 @@ def zeta_array(x: Any, q: Any) -> np.ndarray:
     for k, each in enumerate(BERNOULLI, 1):
         total = total + each / math.factorial(2 * k) * factor
         factor = factor * (x + 2 * k - 1) * (x + 2 * k) / (at * at)
-    return np.where(infinite, np.inf, np.where(invalid, np.nan, np.where(vanishing, 0, total)))
+    return np.where(infinite, np.inf, np.where(invalid, np.nan, total))
 
 
 @pointwise(result="float", accepts="real")
@@ -136,7 +136,8 @@ def polygamma(x: Any, *, n: int) -> Any:
     """The n-th derivative of digamma."""
     if n == 0:
         return digamma_array(x)
-    return (-1) ** (n + 1) * math.gamma(n + 1) * zeta_array(float(n + 1), x) if n < 170 else np.full_like(x, np.nan)
+    result = (-1) ** (n + 1) * math.gamma(n + 1) * zeta_array(float(n + 1), x) if n < 170 else np.full_like(x, np.nan)
+    return np.where(np.isinf(x), np.where(x > 0, 0, np.nan), result) if n == 1 else result
 
 
 @polygamma.vjp("x")

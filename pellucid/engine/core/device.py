@@ -18,7 +18,7 @@ class device:  # noqa: N801 - PyTorch's name
     device(type='cuda', index=1)
     """
 
-    __slots__ = ("_outer", "index", "type")
+    __slots__ = ("_hash", "_outer", "index", "type")
     type: str
     index: int | None
 
@@ -37,6 +37,7 @@ class device:  # noqa: N801 - PyTorch's name
             raise RuntimeError(f"Expected one of {', '.join(KNOWN)} device type at start of device string: {type}")
         self.type = type
         self.index = index
+        self._hash = hash((type, index))
 
     def __repr__(self) -> str:
         return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
@@ -48,7 +49,7 @@ class device:  # noqa: N801 - PyTorch's name
         return isinstance(other, device) and self.type == other.type and self.index == other.index
 
     def __hash__(self) -> int:
-        return hash((self.type, self.index))
+        return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
         return device, ((self.type,) if self.index is None else (self.type, self.index))

@@ -213,7 +213,7 @@ def wrote(target: Any, name: str) -> None:
     counter = target._counter
     if counter is not INFERENCE:
         counter.count += 1
-        counter.writer = (name, graph.here())
+        counter.writer = (name, graph.here(3))
 
 
 def run_out(op: Any, out: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:

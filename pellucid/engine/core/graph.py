@@ -1,158 +1,19 @@
-"""The graph that `backward` walks: nodes, saved tensors, and how operators and in-place writes extend it."""
+"""The graph that `backward` walks: operators' nodes, saved tensors, and how operators and in-place writes extend it."""
 
 from __future__ import annotations
 
-import itertools
 import sys
 import traceback
 import weakref
 from typing import Any
 
 from pellucid.engine.core.data import INFERENCE, TensorData, make, shallow
-from pellucid.engine.core.errors import PACKAGE
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.modes import enable_grad, state
+from pellucid.engine.core.node import AccumulateGrad, Node, RemovableHandle, anomaly, here, line_text, sequence_numbers
 from pellucid.engine.core.promotion import title
 
-_sequence = itertools.count()
 RELEASED: Any = object()  # stands in a node's `saved` after its tensors were freed
-
-
-class Anomaly:
-    """Anomaly detection: `enabled` keeps each node's forward traceback, `check_nan` stops at a gradient with a NaN."""
-
-    enabled = False
-    check_nan = True
-
-
-anomaly = Anomaly()
-
-
-_is_ours: dict[str, bool] = {}  # by file name
-
-
-def here(depth: int = 2) -> tuple[Any, int] | None:
-    """Code and line number of the innermost frame outside the package, of those `depth` or more calls up."""
-    frame: Any = sys._getframe(depth)
-    while frame is not None:
-        code = frame.f_code
-        ours = _is_ours.get(code.co_filename)
-        if ours is None:
-            ours = _is_ours[code.co_filename] = code.co_filename.startswith(PACKAGE)
-        if not ours:
-            return code, frame.f_lineno
-        frame = frame.f_back
-    return None
-
-
-def line_text(where: tuple[Any, int] | None) -> str:
-    """`file:line` of what `here` found."""
-    return f"{where[0].co_filename}:{where[1]}" if where is not None else "an unknown line"
-
-
-_HAND_WRITTEN = frozenset(("AccumulateGrad", "CopySlices", "CopyBackwards"))
-
-
-class Node:
-    """A step of the backward pass: takes the gradients of its forward outputs, gives those of its inputs (`edges`)."""
-
-    __slots__ = (
-        "__dict__", "__weakref__", "edges", "line", "output_metas", "post_hooks", "pre_hooks", "retained", "sequence", "tensor_hooks", "trace",
-    )  # fmt: skip
-
-    edges: tuple[tuple[Node, int] | None, ...]
-    output_metas: tuple[Meta, ...]
-    runs_on_nothing = False  # whether `apply` is called even where no gradient arrived at all
-
-    def __init__(self, edges: tuple[Any, ...], output_metas: tuple[Meta, ...]) -> None:
-        self.edges = edges
-        self.output_metas = output_metas
-        self.sequence = next(_sequence)
-        self.pre_hooks: dict[int, Any] | None = None
-        self.post_hooks: dict[int, Any] | None = None
-        self.tensor_hooks: dict[int, dict[int, Any]] | None = None
-        self.retained: dict[int, Any] | None = None
-        self.line = here()
-        self.trace: list[str] | None = traceback.format_stack(sys._getframe(1)) if anomaly.enabled else None
-
-    def apply(self, gradients: list[Any]) -> Any:
-        """The gradients of the inputs, one per edge, None where there is none."""
-        raise NotImplementedError
-
-    def release(self) -> None:
-        """Let go of saved tensors."""
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} object at {id(self):#x}>"
-
-    def name(self) -> str:
-        """The node's name, such as `MulBackward0`; PyTorch's hand-written nodes have their namespace in front."""
-        name = type(self).__name__
-        return f"torch::autograd::{name}" if name in _HAND_WRITTEN else name
-
-    @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """The nodes that receive this node's gradients, with the number of the output that each gradient is of."""
-        return tuple([(None, 0) if edge is None else edge for edge in self.edges])
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """A dictionary for the user's notes on this node."""
-        return self.__dict__.setdefault("_metadata", {})
-
-    def _sequence_nr(self) -> int:
-        return self.sequence
-
-    def register_hook(self, hook: Any) -> RemovableHandle:
-        """Call `hook(grad_inputs, grad_outputs)` after the node has run; what it returns replaces the grad_inputs."""
-        if self.post_hooks is None:
-            self.post_hooks = {}
-        return RemovableHandle(self.post_hooks, hook)
-
-    def register_prehook(self, hook: Any) -> RemovableHandle:
-        """Call `hook(grad_outputs)` before the node runs; what it returns replaces them."""
-        if self.pre_hooks is None:
-            self.pre_hooks = {}
-        return RemovableHandle(self.pre_hooks, hook)
-
-
-class RemovableHandle:
-    """Removes a hook: `handle.remove()`, or leaving a `with` block."""
-
-    _ids = itertools.count()
-
-    def __init__(self, hooks: dict[int, Any], hook: Any = None) -> None:
-        self.id = next(RemovableHandle._ids)
-        self._hooks = weakref.ref(hooks) if type(hooks) is not dict else (lambda: hooks)
-        if hook is not None:
-            hooks[self.id] = hook
-
-    def remove(self) -> None:
-        """Take the hook away; a second call does nothing."""
-        hooks = self._hooks()
-        if hooks is not None:
-            hooks.pop(self.id, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.remove()
-
-
-class AccumulateGrad(Node):
-    """Adds the gradient that arrives to a leaf's `.grad`."""
-
-    __slots__ = ("variable",)
-
-    def __init__(self, variable: Any) -> None:
-        super().__init__((), (variable._meta,))
-        self.variable = variable
-        self.sequence = 1 << 62  # leaves are served first
-        self.line = None
-
-    def apply(self, gradients: list[Any]) -> Any:
-        raise AssertionError("the engine accumulates into leaves itself")
 
 
 class SavedTensor:
@@ -257,7 +118,7 @@ _NUMBERS_HAVE_EDGES = frozenset(("add", "sub", "mul", "div", "where"))  # PyTorc
 class Recipe:
     """For one pattern of inputs that need a gradient: the rules to run and what they have saved."""
 
-    __slots__ = ("edge_operands", "rules", "saved_inputs", "saved_outputs")
+    __slots__ = ("edge_operands", "has_numbers", "node_class", "rules", "saved_inputs", "saved_outputs")
 
     def __init__(self, op: Any, needed: tuple[bool, ...], operands: tuple[Any, ...]) -> None:
         is_tensor = [isinstance(x, TensorData) for x in operands]
@@ -276,6 +137,9 @@ class Recipe:
         inputs = {i for kind, index in named if kind == "input" for i in covered(index)}
         self.saved_inputs = tuple(sorted(i for i in inputs if is_tensor[i]))
         self.saved_outputs = tuple(sorted(index for kind, index in named if kind == "output"))
+        self.has_numbers = not all(is_tensor)
+        fixed = op.grad_name.__class__ is str  # else the name depends on the settings
+        self.node_class = node_type(_node_name(op, operands, {})) if fixed else None
 
 
 class OpNode(Node):
@@ -284,19 +148,34 @@ class OpNode(Node):
     __slots__ = ("numbers", "op", "operand_metas", "outputs", "plan", "recipe", "saved", "settings")
 
     def __init__(self, op: Any, plan: Any, recipe: Recipe, operands: tuple[Any, ...], settings: dict[str, Any]) -> None:
-        edges = tuple([gradient_edge(x) if isinstance(x := operands[i], TensorData) else None for i in recipe.edge_operands])
-        super().__init__(edges, plan.metas)
+        edges: list[Any] = []
+        for i in recipe.edge_operands:
+            x = operands[i]
+            if not isinstance(x, TensorData):
+                edges.append(None)
+            elif x._base is None and x._grad_fn is not None:
+                edges.append((x._grad_fn, x._output_nr))
+            else:
+                edges.append(gradient_edge(x) if x._needs_grad or x._base is not None else None)
+        self.edges = tuple(edges)
+        self.output_metas = plan.metas
+        self.sequence = next(sequence_numbers)
+        self.pre_hooks = self.post_hooks = self.tensor_hooks = self.retained = None
+        self.saved: Any = None
+        self.line = here(4)  # above this, `record`, `run` and `Op.__call__` at least
+        self.trace = traceback.format_stack(sys._getframe(1)) if anomaly.enabled else None
         self.op = op
         self.plan = plan
         self.recipe = recipe
         self.settings = settings
-        self.numbers = tuple([None if isinstance(x, TensorData) else x for x in operands])
-        self.saved: Any = None
+        self.numbers = tuple([None if isinstance(x, TensorData) else x for x in operands]) if recipe.has_numbers else (None,) * len(operands)
 
     def save(self, operands: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         """Keep the inputs and outputs that the rules name."""
-        self.saved = {("input", i): SavedTensor(operands[i]) for i in self.recipe.saved_inputs}
-        self.save_outputs(outputs)
+        recipe = self.recipe
+        self.saved = {("input", i): SavedTensor(operands[i]) for i in recipe.saved_inputs}
+        if recipe.saved_outputs:
+            self.save_outputs(outputs)
 
     def save_outputs(self, outputs: tuple[Any, ...]) -> None:
         """Keep the outputs that the rules name."""
@@ -435,7 +314,9 @@ def gradient_edge(tensor: Any) -> tuple[Node, int] | None:
 
 
 def _recipe(op: Any, plan: Any, operands: tuple[Any, ...]) -> Recipe:
-    needed = tuple([isinstance(x, TensorData) and requires_grad(x) for x in operands])
+    needed = tuple(
+        [isinstance(x, TensorData) and (x._needs_grad or (x._base is not None and x._base._needs_grad)) for x in operands]
+    )
     recipe = plan.recipes.get(needed)
     if recipe is None:
         recipe = plan.recipes[needed] = Recipe(op, needed, operands)
@@ -479,12 +360,15 @@ def record(op: Any, plan: Any, operands: tuple[Any, ...], settings: dict[str, An
     if state.inference:
         return
     recipe = _recipe(op, plan, operands)
-    node = node_type(_node_name(op, operands, settings))(op, plan, recipe, operands, settings)
+    node_class = recipe.node_class or node_type(_node_name(op, operands, settings))
+    node = node_class(op, plan, recipe, operands, settings)
     outputs = out if out.__class__ is tuple else (out,)
     node.save(operands, outputs)
     for number, each in enumerate(outputs):
         if each._meta.dtype.category >= 2:
-            _set_history(each, node, number)
+            each._grad_fn = node
+            each._output_nr = number
+            each._needs_grad = True
 
 
 def check_in_place(target: Any, name: str, recorded: bool) -> None:
@@ -640,5 +524,5 @@ def detached(tensor: Any) -> Any:
 
 __all__ = [
     "AccumulateGrad", "CopySlices", "Node", "OpNode", "RemovableHandle", "SavedTensor", "anomaly", "check_in_place", "detached",
-    "finish_in_place", "grad_fn_of", "gradient_edge", "make", "prepare_in_place", "rebase_history", "record", "requires_grad",
+    "finish_in_place", "grad_fn_of", "gradient_edge", "here", "line_text", "make", "prepare_in_place", "rebase_history", "record", "requires_grad",
 ]  # fmt: skip

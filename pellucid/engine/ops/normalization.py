@@ -41,6 +41,14 @@ def softmax(x: np.ndarray, *, dim: int, dtype: dtype_type) -> np.ndarray:
     return powers / np.sum(powers, axis=dim, keepdims=True)
 
 
+@op(grad_name="SafeSoftmaxBackward0")
+def safe_softmax(x: np.ndarray, *, dim: int, dtype: dtype_type) -> np.ndarray:
+    """softmax in which a row of nothing but -inf gives zeros, and no gradient."""
+    powers, _ = _shifted(x, dim)
+    summed = np.sum(powers, axis=dim, keepdims=True)
+    return powers / np.where(summed == 0, 1, summed)
+
+
 @op(grad_name="LogSoftmaxBackward0")
 def log_softmax(x: np.ndarray, *, dim: int, dtype: dtype_type) -> np.ndarray:
     """The logarithm of softmax, without overflow."""
@@ -64,6 +72,7 @@ def _softmax_meta(name: str) -> Any:
 
 
 softmax.meta(_softmax_meta("softmax"))
+safe_softmax.meta(_softmax_meta("softmax"))
 log_softmax.meta(_softmax_meta("log_softmax"))
 
 
@@ -71,6 +80,7 @@ def _axis(meta: Meta, dim: int) -> Dims:
     return (dim,) if meta.ndim else ()
 
 
+@safe_softmax.vjp("x")
 @softmax.vjp("x")
 def softmax_dx(dy: Any, y: Any, x_meta: Meta, dim: int) -> Any:
     weighted = mul(dy, y)

@@ -180,7 +180,7 @@ def randperm(
 
     >>> import pellucid as torch
     >>> _ = torch.manual_seed(0); torch.randperm(4)
-    tensor([2, 0, 1, 3])
+    tensor([0, 1, 3, 2])
     """
     count = as_int(n, "randperm", "n", 1)
     check(count >= 0, f"n must be non-negative, got {count}")

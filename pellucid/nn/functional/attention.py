@@ -11,6 +11,9 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid.engine.core.promotion import title
+from pellucid.engine.ops.normalization import safe_softmax
+from pellucid.nn.functional.dropout import drop
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
@@ -114,9 +117,8 @@ def _attend_with_weights(
     if attn_mask is None:
         weights = F.softmax(scores, dim=-1)
     else:
-        # A softmax over nothing is 0 here; -inf in every place would make it, and every gradient behind it, NaN.
-        blocked = (attn_mask == -math.inf).all(dim=-1, keepdim=True)
-        weights = F.softmax((scores + attn_mask).masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
+        # A softmax over nothing is 0 here; the plain one, and every gradient behind it, would be NaN.
+        weights = safe_softmax(scores + attn_mask, dim=scores.dim() - 1, dtype=scores.dtype)
     if dropout_p > 0.0:
         weights = F.dropout(weights, p=dropout_p)
     return pellucid.bmm(weights, v), weights
@@ -404,27 +406,53 @@ def scaled_dot_product_attention(
     >>> torch.nn.functional.scaled_dot_product_attention(q, q, q).shape
     torch.Size([1, 1, 2, 4])
     """
-    if is_causal and attn_mask is not None:
-        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    _check_attended(query, key, value, attn_mask, is_causal)
     if enable_gqa:
-        repeats = query.size(-3) // key.size(-3)
-        value_repeats = query.size(-3) // value.size(-3) if value.size(-3) else 0
-        key, value = key.repeat_interleave(repeats, -3), value.repeat_interleave(value_repeats, -3)
-    factor = query.size(-1) ** -0.5 if scale is None else scale
+        key, value = _repeated_heads(query, key, value)
     if is_causal:
         attn_mask = pellucid.ones(query.size(-2), key.size(-2), dtype=pellucid.bool, device=query.device).tril()
+    factor = (query.size(-1) ** -0.5 if query.size(-1) else 1.0) if scale is None else scale
     scores = (query * factor) @ key.transpose(-2, -1)
-    if attn_mask is not None:
-        if attn_mask.dtype is pellucid.bool:
-            scores = scores.masked_fill(~attn_mask, float("-inf"))
-        else:
-            scores = scores + attn_mask
     if attn_mask is None:
         weights = scores.softmax(-1)
     else:
-        # A softmax over nothing is 0; computed from -inf alone, it and every gradient behind it would be NaN.
-        blocked = (scores.detach() == -math.inf).all(-1, keepdim=True)
-        weights = scores.masked_fill(blocked, 0.0).softmax(-1).masked_fill(blocked, 0.0)
+        if attn_mask.dtype is pellucid.bool:
+            scores = scores.masked_fill(~attn_mask, -math.inf)
+        else:
+            scores = scores + attn_mask.to(scores.dtype)
+        weights = safe_softmax(scores, dim=scores.dim() - 1, dtype=scores.dtype)
     if dropout_p > 0.0:
-        weights = pellucid.nn.functional.dropout(weights, dropout_p, training=True)
+        weights = drop(weights, dropout_p, True, False)
     return weights @ value
+
+
+def _check_attended(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool) -> None:
+    if is_causal and attn_mask is not None:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if not query.dtype == key.dtype == value.dtype:
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype} key.dtype: {key.dtype} and"
+            f" value.dtype: {value.dtype} instead."
+        )
+    if min(query.dim(), key.dim(), value.dim()) < 2:
+        raise RuntimeError(
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.dim()} key.dim: {key.dim()} and"
+            f" value.dim: {value.dim()} instead."
+        )
+    if not query.is_floating_point():
+        raise RuntimeError(f"expected scalar type Float but found {title(query.dtype)}: attention needs floating point tensors")
+    if attn_mask is not None and attn_mask.dtype not in (pellucid.bool, pellucid.float32, query.dtype):
+        raise RuntimeError(
+            f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {attn_mask.dtype} and "
+            f" query.dtype: {query.dtype} instead."
+        )
+
+
+def _repeated_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    """Keys and values with each head repeated for the queries' heads that share it."""
+    heads, key_heads, value_heads = query.size(-3), key.size(-3), value.size(-3)
+    if not key_heads or not value_heads or heads % key_heads or heads % value_heads:
+        raise RuntimeError(
+            f"Number of heads in key and value must divide the number of heads in query: {key_heads} and {value_heads}, {heads} in query"
+        )
+    return key.repeat_interleave(heads // key_heads, -3), value.repeat_interleave(heads // value_heads, -3)

@@ -286,7 +286,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
 
     >>> import pellucid as torch
     >>> torch.nn.functional.pairwise_distance(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]))
-    tensor([5.])
+    tensor([5.0000])
     """
     return (x1 - x2 + eps).norm(p, -1, keepdim=keepdim)
 

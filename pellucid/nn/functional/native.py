@@ -36,7 +36,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
 
     >>> import pellucid as torch
     >>> torch.rms_norm(torch.tensor([3.0, 3.0]), (2,))
-    tensor([1.0000, 1.0000])
+    tensor([1., 1.])
     """
     return normalization.rms_norm(input, normalized_shape, weight, eps)
 

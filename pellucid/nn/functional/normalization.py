@@ -103,7 +103,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
 
     >>> import pellucid as torch
     >>> torch.nn.functional.rms_norm(torch.tensor([3.0, 3.0]), (2,))
-    tensor([1.0000, 1.0000])
+    tensor([1., 1.])
     """
     shape = checked_shape("rms_norm", input, normalized_shape, weight, None)
     wide = input.float() if input.dtype in (pellucid.float16, pellucid.bfloat16) else input
@@ -184,7 +184,7 @@ def instance_norm(
     mean: Any
     var: Any
     mean, var = repeat(running_mean), repeat(running_var)
-    y = batch_norm(folded, mean, var, repeat(weight), repeat(bias), use_input_stats, momentum, eps)
+    y = batch_statistics_norm(folded, repeat(weight), repeat(bias), mean, var, use_input_stats, momentum, eps)[0]
     if use_input_stats and running_mean is not None:
         with pellucid.no_grad():
             running_mean.copy_(mean.view(batch, channels).mean(0))

@@ -181,27 +181,23 @@ def unary(op: Any, name: str, summary: str, example: str = "") -> Callable[..., 
 
 
 def binary(op: Any, name: str, summary: str, example: str = "") -> Callable[..., Any]:
-    """The public function of a two-operand operator whose operands are tensors or numbers."""
-
-    def function(input: Any, other: Any, *, out: Any = None) -> Any:
-        return op(need_operand(input, name, "input", 1), need_operand(other, name), out=out)
-
-    return _titled(function, name, summary, example)
-
-
-def binary_with_tensor(op: Any, name: str, summary: str, example: str = "") -> Callable[..., Any]:
     """The public function of a two-operand operator of which one operand may be a number, but not both."""
 
     def function(input: Any, other: Any, *, out: Any = None) -> Any:
-        first, second = need_operand(input, name, "input", 1), need_operand(other, name)
-        if not isinstance(first, TensorData) and not isinstance(second, TensorData):
-            raise TypeError(
-                f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, {type(other).__name__}),"
-                " but expected at least one Tensor"
-            )
-        return op(first, second, out=out)
+        if not isinstance(input, TensorData):
+            need_one_tensor(need_operand(input, name, "input", 1), other, name)
+        return op(input, need_operand(other, name), out=out)
 
     return _titled(function, name, summary, example)
+
+
+def need_one_tensor(first: Any, second: Any, function: str) -> None:
+    """TypeError in PyTorch's words unless one of the two is a tensor."""
+    if not isinstance(first, TensorData) and not isinstance(second, TensorData):
+        raise TypeError(
+            f"{function}() received an invalid combination of arguments - got ({type(first).__name__}, {type(second).__name__}),"
+            " but expected at least one Tensor"
+        )
 
 
 def binary_of_tensors(op: Any, name: str, summary: str, example: str = "") -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from pellucid.engine.core.dispatch import InPlace
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.promotion import can_cast, title
 from pellucid.engine.ops import arithmetic as ops
-from pellucid.engine.tensor.arguments import in_place, is_number, need_operand, need_tensor, presented
+from pellucid.engine.tensor.arguments import in_place, is_number, need_one_tensor, need_operand, need_tensor, presented
 
 
 def is_operand(value: Any) -> bool:
@@ -85,7 +85,7 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     >>> torch.rsub(torch.tensor([1.0, 2.0]), 5)
     tensor([4., 3.])
     """
-    result = sub(other, input, alpha=alpha)
+    result = sub(need_operand(other, "rsub"), need_tensor(input, "rsub"), alpha=alpha)
     return presented(result, "RsubBackward0") if isinstance(other, TensorData) else result
 
 
@@ -145,6 +145,7 @@ def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> torch.remainder(torch.tensor([-7, 7]), 3)
     tensor([2, 1])
     """
+    need_one_tensor(input, other, "remainder")
     return ops.remainder(need_operand(input, "remainder", "input", 1), need_operand(other, "remainder"), out=out)
 
 
@@ -180,7 +181,7 @@ def positive(input: Any) -> Any:
     >>> torch.positive(torch.tensor([1]))
     tensor([1])
     """
-    check(input._meta.dtype is not dtypes.bool_, "The `+` operator, on a bool tensor is not supported.")
+    check(need_tensor(input, "positive")._meta.dtype is not dtypes.bool_, "The `+` operator, on a bool tensor is not supported.")
     return input
 
 
@@ -261,6 +262,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
 
     need_operand(input, "float_power", "input", 1)
     need_operand(exponent, "float_power", "exponent")
+    need_one_tensor(input, exponent, "float_power")
     kind = dtypes.complex128 if _kind(input).is_complex or _kind(exponent).is_complex else dtypes.float64
     base = input.to(kind) if isinstance(input, TensorData) else kind.numpy.type(input).item()
     top = exponent.to(kind) if isinstance(exponent, TensorData) else exponent
@@ -351,6 +353,8 @@ class ArithmeticMethods:
 
     def __rtruediv__(self, other: Any) -> Any:
         return ops.div(other, self) if is_operand(other) else NotImplemented
+
+    __rdiv__ = __rtruediv__
 
     def __itruediv__(self, other: Any) -> Any:
         return self.div_(other)

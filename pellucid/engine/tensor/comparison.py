@@ -54,6 +54,7 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
     >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.1]))
     tensor([ True, False])
     """
+    need_tensor(input, "isclose"), need_tensor(other, "isclose", "other", 2)
     check(input._meta.dtype is other._meta.dtype, f"{title(input.dtype)} did not match {title(other.dtype)}")
     check(rtol >= 0, f"rtol must be greater than or equal to zero, but got {rtol}")
     check(atol >= 0, f"atol must be greater than or equal to zero, but got {atol}")

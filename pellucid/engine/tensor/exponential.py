@@ -8,7 +8,7 @@ from pellucid.engine.core import dtypes
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import exponential as ops
-from pellucid.engine.tensor.arguments import binary, binary_of_tensors, deliver, fitting, in_place, is_number, need_operand, need_tensor, unary
+from pellucid.engine.tensor.arguments import binary, binary_of_tensors, deliver, fitting, in_place, is_number, need_one_tensor, need_operand, need_tensor, unary
 
 exp = unary(ops.exp, "exp", "e to the power of each element.", "torch.exp(torch.tensor([0.0]))\n    tensor([1.])")
 exp2 = unary(ops.exp2, "exp2", "2 to the power of each element.", "torch.exp2(torch.tensor([3.0]))\n    tensor([8.])")
@@ -76,6 +76,7 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """
     need_operand(input, "pow", "input", 1)
     need_operand(exponent, "pow", "exponent")
+    need_one_tensor(input, exponent, "pow")
     if not is_number(exponent):
         return ops.pow_tensor(input, exponent, out=out)
     kind = input._meta.dtype
@@ -154,7 +155,7 @@ class ExponentialMethods:
         return pow(self, exponent) if isinstance(exponent, TensorData) or is_number(exponent) else NotImplemented
 
     def __rpow__(self, base: Any) -> Any:
-        return pow(base, self) if is_number(base) else NotImplemented
+        return pow(base, self) if isinstance(base, TensorData) or is_number(base) else NotImplemented
 
     def __ipow__(self, exponent: Any) -> Any:
         return self.pow_(exponent)

@@ -395,7 +395,7 @@ def ihfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, 
 def _check_pair(dim: Any, function: str) -> None:
     if dim is None:
         raise TypeError(
-            f"fft_{function}(): argument 'dim' must be tuple of ints, not NoneType; {function[:-1]}n transforms all dimensions"
+            f"fft_{function}(): argument 'dim' must be tuple of ints, not NoneType; {function[:-1]}n transforms all"
         )
 
 

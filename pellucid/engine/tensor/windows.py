@@ -1,6 +1,6 @@
 """Window functions: weights that fade a piece of a signal in and out. The formulas are in ops/windows.py.
 
-Names and shapes: F. J. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform" (1978).
+Names and formulas: F. J. Harris, "On the use of windows for harmonic analysis with the DFT" (1978).
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def _window(
     check(kind.is_floating_point, f"{function} expects floating point dtypes, got: {kind}")
     check(length >= 0, f"{function} requires non-negative window_length, got window_length={length}")
     where = usable(device)
-    made = ops.window(name=name, length=length, periodic=bool(periodic), parameters=parameters, dtype=kind, device=where)
+    made = ops.window(
+        name=name, length=length, periodic=bool(periodic), parameters=parameters, dtype=kind, device=where
+    )
     return made.requires_grad_() if requires_grad else made
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from pellucid.engine.core.data import TensorData, empty
 from pellucid.engine.core.dtypes import float32
-from pellucid.engine.core.graph import AccumulateGrad, Node, anomaly, gradient_edge, requires_grad, zeros
+from pellucid.engine.core.graph import AccumulateGrad, Node, anomaly, by_name, gradient_edge, requires_grad, zeros
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.modes import state
 from pellucid.engine.core.promotion import title
@@ -44,12 +44,6 @@ def queue_callback(callback: Callable[[], None]) -> None:
 def current_pass() -> _Pass | None:
     """The innermost backward pass that is running in this thread."""
     return _running.passes[-1] if _running.passes else None
-
-
-def _op(name: str) -> Any:
-    from pellucid.engine.core.op import by_name  # op.py stands above this file's users
-
-    return by_name[name]
 
 
 def backward(
@@ -191,7 +185,7 @@ def _root_gradient(root: Any, weight: Any) -> Any:
             )
         if meta.dtype.is_complex:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {meta.dtype}")
-        return _op("full")(size=tuple(meta.shape), value=1, dtype=meta.dtype, device=meta.device)
+        return by_name["full"](size=tuple(meta.shape), value=1, dtype=meta.dtype, device=meta.device)
     if not isinstance(weight, TensorData):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(weight).__name__}")
     if weight._meta.shape != meta.shape:
@@ -340,9 +334,10 @@ class _Pass:
             gradients = _run_pre_hooks(node, gradients)
         if node.retained:
             _retain(node, gradients)
-        for number, gradient in enumerate(gradients):
-            if (id(node), number) in self.wanted:
-                self.captured[id(node), number] = gradient
+        if self.wanted:
+            for number, gradient in enumerate(gradients):
+                if (id(node), number) in self.wanted:
+                    self.captured[id(node), number] = gradient
         if isinstance(node, AccumulateGrad):
             if self.fills and gradients[0] is not None and (self.filled is None or node in self.filled):
                 gradient = gradients.pop()
@@ -357,7 +352,7 @@ class _Pass:
         self._hand_on(node, results)
 
     def _apply(self, node: Node, gradients: list[Any]) -> list[Any]:
-        if not node.runs_on_nothing and all(gradient is None for gradient in gradients):
+        if not node.runs_on_nothing and all([gradient is None for gradient in gradients]):
             results: list[Any] = [None] * len(node.edges)
         else:
             results = _applied(node, gradients)
@@ -389,7 +384,7 @@ def _applied(node: Node, gradients: list[Any]) -> list[Any]:
         raise
     if anomaly.check_nan:
         for position, gradient in enumerate(results):
-            if gradient is not None and _op("has_nan")(gradient):
+            if gradient is not None and by_name["has_nan"](gradient):
                 _warn_with_trace(node)
                 raise RuntimeError(f"Function '{node.name()}' returned nan values in its {position}th output.")
     return results
@@ -415,9 +410,9 @@ def fit(gradient: Any, meta: Meta, source: Node | None, index: int) -> Any:
                 if source is not None
                 else f"a gradient of shape {list(found.shape)} was given for a tensor of shape {list(meta.shape)}"
             )
-        gradient = _op("sum_to")(gradient, shape=tuple(meta.shape))
+        gradient = by_name["sum_to"](gradient, shape=tuple(meta.shape))
     if gradient._meta.dtype is not meta.dtype:
-        gradient = _op("cast")(gradient, dtype=meta.dtype)  # a complex gradient of a real value: its real part
+        gradient = by_name["cast"](gradient, dtype=meta.dtype)  # a complex gradient of a real value: its real part
     return gradient
 
 
@@ -480,7 +475,7 @@ def _retain(node: Node, gradients: list[Any]) -> None:
         tensor = reference()
         if tensor is not None and gradients[number] is not None:
             if tensor._grad is None:
-                tensor._grad = _op("clone")(gradients[number])
+                tensor._grad = by_name["clone"](gradients[number])
             else:
                 tensor._grad = tensor._grad + gradients[number]
 
@@ -523,8 +518,8 @@ def accumulate(variable: Any, gradient: Any, create_graph: bool) -> None:
 
 def _copied(gradient: Any, meta: Meta) -> Any:
     if meta.is_dense and gradient._meta.strides != meta.strides:
-        return _op("clone")(gradient, strides=meta.strides)
-    return _op("clone")(gradient)
+        return by_name["clone"](gradient, strides=meta.strides)
+    return by_name["clone"](gradient)
 
 
 def _is_exclusive(gradient: Any, meta: Meta) -> bool:

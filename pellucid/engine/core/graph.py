@@ -13,6 +13,7 @@ from pellucid.engine.core.modes import enable_grad, state
 from pellucid.engine.core.node import AccumulateGrad, Node, RemovableHandle, anomaly, here, line_text, sequence_numbers
 from pellucid.engine.core.promotion import title
 
+by_name: dict[str, Any] = {}  # every operator, as op.py makes them; core reaches the few it needs (as_strided, full, clone) through it
 RELEASED: Any = object()  # stands in a node's `saved` after its tensors were freed
 
 
@@ -134,7 +135,7 @@ class Recipe:
         self.edge_operands = tuple([i for i in range(count) if (is_float[i] or i in ruled if is_tensor[i] else numbers and i in ruled)])
         self.rules = [r for r in op.rules if any(needed[i] for index in r.inputs for i in covered(index))]
         named = {(kind, index) for rule in self.rules for _, kind, index in rule.parameters}
-        inputs = {i for kind, index in named if kind == "input" for i in covered(index)}
+        inputs = {i for kind, index in named if kind in ("input", "inputs") for i in covered(index)}
         self.saved_inputs = tuple(sorted(i for i in inputs if is_tensor[i]))
         self.saved_outputs = tuple(sorted(index for kind, index in named if kind == "output"))
         self.has_numbers = not all(is_tensor)
@@ -218,31 +219,34 @@ class OpNode(Node):
             if kind == "cotangent":
                 gradient = gradients[index]
                 arguments[name] = zeros(self.output_metas[index]) if gradient is None else gradient
-            elif kind == "cotangents":
-                arguments[name] = tuple(gradients)
             elif kind == "input":
-                arguments[name] = self._inputs(index)
+                saved = self.saved.get(("input", index))
+                if saved is not None:
+                    arguments[name] = saved.get(self)
+                else:
+                    arguments[name] = self.numbers[index] if index < len(self.numbers) else None
             elif kind == "meta":
                 metas = self.plan.operand_metas
-                arguments[name] = metas[index:] if self._is_variadic(index) else metas[index] if index < len(metas) else None
+                arguments[name] = metas[index] if index < len(metas) else None
             elif kind == "output":
                 arguments[name] = self.saved["output", index].get(self)
             elif kind == "setting":
                 arguments[name] = self.settings[name] if name in self.settings else self.op.defaults[name]
             else:
-                arguments[name] = self._needs()
+                arguments[name] = self._several(kind, index, gradients)
         if rule.open:
             arguments.update((name, value) for name, value in self.settings.items() if name not in arguments)
         return arguments
 
-    def _inputs(self, index: int) -> Any:
-        if self._is_variadic(index):
-            return tuple([self._input(i) for i in range(index, len(self.numbers))])
-        return self._input(index) if index < len(self.numbers) else None
-
-    def _input(self, index: int) -> Any:
-        saved = self.saved.get(("input", index))
-        return saved.get(self) if saved is not None else self.numbers[index]
+    def _several(self, kind: str, index: int, gradients: list[Any]) -> tuple[Any, ...]:
+        if kind == "cotangents":
+            return tuple(gradients)
+        if kind == "metas":
+            return self.plan.operand_metas[index:]
+        if kind == "inputs":
+            kept = [self.saved.get(("input", i)) for i in range(index, len(self.numbers))]
+            return tuple([self.numbers[i] if saved is None else saved.get(self) for i, saved in enumerate(kept, start=index)])
+        return self._needs()
 
     def _needs(self) -> tuple[bool, ...]:
         wanted = {operand for operand, edge in zip(self.recipe.edge_operands, self.edges, strict=True) if edge is not None}
@@ -251,13 +255,7 @@ class OpNode(Node):
 
 def zeros(meta: Meta) -> Any:
     """A tensor of zeros with the shape and dtype of `meta`."""
-    return _named("full")(size=tuple(meta.shape), value=0, dtype=meta.dtype, device=meta.device)
-
-
-def _named(name: str) -> Any:
-    from pellucid.engine.core.op import by_name  # op.py imports this file's users
-
-    return by_name[name]
+    return by_name["full"](size=tuple(meta.shape), value=0, dtype=meta.dtype, device=meta.device)
 
 
 _node_types: dict[str, type[OpNode]] = {}
@@ -283,7 +281,7 @@ def grad_fn_of(tensor: Any) -> Any:
         if tensor._origin is not None:
             _refuse_view_write(tensor, "its base or another view of its base has been", "")
         with enable_grad():
-            replay = _named("as_strided")(
+            replay = by_name["as_strided"](
                 base,
                 size=tuple(tensor._meta.shape),
                 stride=tensor._meta.strides,
@@ -442,7 +440,7 @@ def _copy_with_history(tensor: Any) -> Any:
     """A copy of the data that stands at the same place in the graph as `tensor`."""
     state.grad_enabled = False
     try:
-        copy = _named("clone")(tensor)
+        copy = by_name["clone"](tensor)
     finally:
         state.grad_enabled = True
     edge = gradient_edge(tensor)
@@ -505,12 +503,12 @@ class CopySlices(Node):
             "storage_offset": self.offset,
         }
         layout = {"base_size": tuple(self.base_meta.shape), "base_stride": self.base_meta.strides}
-        slice_gradient = _named("strided_part")(gradient, **layout, **part)
+        slice_gradient = by_name["strided_part"](gradient, **layout, **part)
         found = self.function.apply([slice_gradient])
         results = list(found)
         if self.edges[0] is not None:
             inner = found[0] if found[0] is not None else zeros(self.view_meta)
-            results[0] = _named("strided_replace")(gradient, inner, **layout, **part)
+            results[0] = by_name["strided_replace"](gradient, inner, **layout, **part)
         return [gradient if edge is not None else None for gradient, edge in zip(results, self.edges, strict=True)]
 
 
@@ -523,6 +521,6 @@ def detached(tensor: Any) -> Any:
 
 
 __all__ = [
-    "AccumulateGrad", "CopySlices", "Node", "OpNode", "RemovableHandle", "SavedTensor", "anomaly", "check_in_place", "detached",
+    "AccumulateGrad", "CopySlices", "Node", "OpNode", "RemovableHandle", "SavedTensor", "anomaly", "by_name", "check_in_place", "detached",
     "finish_in_place", "grad_fn_of", "gradient_edge", "here", "line_text", "make", "prepare_in_place", "rebase_history", "record", "requires_grad",
 ]  # fmt: skip

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pellucid.engine.core import dispatch
+from pellucid.engine.core.graph import by_name
 
-by_name: dict[str, Any] = {}  # every operator; core reaches the few it needs (sum, add, as_strided, ...) through it
 
 
 class Rule:
@@ -105,10 +105,11 @@ class Op:
         """Where a gradient rule's parameter comes from: (kind, index or name). TypeError for a name that means nothing."""
         if name == "needs":
             return "needs", None
+        several = "s" if self.variadic and name.removesuffix("_meta") == self.operands[-1] else ""
         if name in self.operands:
-            return "input", self.operands.index(name)
+            return "input" + several, self.operands.index(name)
         if name.endswith("_meta") and name[:-5] in self.operands:
-            return "meta", self.operands.index(name[:-5])
+            return "meta" + several, self.operands.index(name[:-5])
         if name in self.outputs:
             return "output", self.outputs.index(name)
         if name == "dy" and self.kind == "views":

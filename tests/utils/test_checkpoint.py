@@ -339,22 +339,3 @@ def test_sequential(use_reentrant: bool, segments: int) -> None:
     np.testing.assert_allclose(results[0][1], results[1][1], atol=2e-5)
     for ours, theirs in zip(results[0][2], results[1][2], strict=True):
         np.testing.assert_allclose(ours, theirs, atol=2e-5)
-
-
-@REENTRANT
-def test_autocast_is_the_same_the_second_time(use_reentrant: bool) -> None:
-    for lib in LIBRARIES:
-        seen: list[str] = []
-
-        def function(t: Any, seen: list[str] = seen) -> Any:
-            product = t @ t
-            seen.append(str(product.dtype))
-            return product.float().exp() * product
-
-        x = lib.ones(2, 2, requires_grad=True)
-        with lib.autocast("cpu", dtype=lib.bfloat16):
-            out = module(lib).checkpoint(
-                function, x, use_reentrant=use_reentrant, **({} if use_reentrant else {"early_stop": False})
-            )
-        out.sum().backward()
-        assert seen == ["torch.bfloat16", "torch.bfloat16"]

@@ -98,11 +98,18 @@ def _grouped(flat: list[Any], layers: int, bias: bool, directions: int, projecte
     return groups
 
 
+def _noise(rows: Any, p: float) -> Any:
+    """What dropout multiplies with: 0 with probability p, else 1 / (1 - p)."""
+    from pellucid.engine.tensor.random import bernoulli_
+    from pellucid.engine.tensor.ranges import zeros_like
+
+    noise = zeros_like(rows.detach())
+    return noise if p == 1 else bernoulli_(noise, 1 - p).div_(1 - p)
+
+
 def _layers(
     step: Cell, rows: Any, sizes: list[int] | None, h: Any, c: Any, groups: list[list[Any]], layers: int, drop: float, train: bool
 ) -> tuple[Any, Any, Any]:
-    from pellucid.nn.functional import dropout
-
     directions = len(groups) // layers
     states, cells = [], []
     for layer in range(layers):
@@ -119,7 +126,7 @@ def _layers(
             cells.append(last_c)
         rows = outputs[0] if directions == 1 else cat(outputs, -1)
         if drop and train and layer < layers - 1:
-            rows = dropout(rows, drop, training=True)
+            rows = mul(rows, _noise(rows, drop))
     return rows, stack(states), None if c is None else stack(cells)
 
 

@@ -12,10 +12,13 @@ from typing import Any
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import exponential as functions
-from pellucid.engine.ops.arithmetic import add, mul, sub
+from pellucid.engine.ops import linalg
+from pellucid.engine.ops import recurrent as ops
+from pellucid.engine.ops.arithmetic import add, mul
 from pellucid.engine.tensor.joining import cat, stack
 
-Cell = Callable[[Any, Any, Any, Any, Any], tuple[Any, Any]]
+Own = tuple[Any, Any]
+Cell = Callable[[Any, Any, Any, Own], tuple[Any, Any]]
 
 
 def _affine(x: Any, weight: Any, bias: Any) -> Any:
@@ -24,46 +27,59 @@ def _affine(x: Any, weight: Any, bias: Any) -> Any:
     return mm(x, weight.t()) if bias is None else addmm(bias, x, weight.t())
 
 
-def _lstm_step(gates: Any, h: Any, c: Any, weight: Any, bias: Any) -> tuple[Any, Any]:
-    i, f, g, o = add(gates, _affine(h, weight, bias)).chunk(4, 1)
-    c = add(mul(functions.sigmoid(f), c), mul(functions.sigmoid(i), functions.tanh(g)))
-    return mul(functions.sigmoid(o), functions.tanh(c)), c
+def _with_own(gates: Any, h: Any, own: Own) -> Any:
+    """The gates' sums with the state's part; its bias is in `gates` already."""
+    return linalg.addmm(gates, h, own[0], beta=1, alpha=1)
 
 
-def _gru_step(gates: Any, h: Any, c: Any, weight: Any, bias: Any) -> tuple[Any, Any]:
-    r_in, z_in, n_in = gates.chunk(3, 1)
-    r_own, z_own, n_own = _affine(h, weight, bias).chunk(3, 1)
-    r, z = functions.sigmoid(add(r_in, r_own)), functions.sigmoid(add(z_in, z_own))
-    n = functions.tanh(add(n_in, mul(r, n_own)))
-    return add(mul(sub(h, n), z), n), None
+def _lstm_step(gates: Any, h: Any, c: Any, own: Own) -> tuple[Any, Any]:
+    return ops.lstm_gates(_with_own(gates, h, own), c)[:2]
 
 
-def _tanh_step(gates: Any, h: Any, c: Any, weight: Any, bias: Any) -> tuple[Any, Any]:
-    return functions.tanh(add(gates, _affine(h, weight, bias))), None
+def _gru_step(gates: Any, h: Any, c: Any, own: Own) -> tuple[Any, Any]:
+    weight, bias = own
+    mine = linalg.mm(h, weight) if bias is None else linalg.addmm(bias, h, weight, beta=1, alpha=1)
+    return ops.gru_gates(gates, mine, h)[0], None
 
 
-def _relu_step(gates: Any, h: Any, c: Any, weight: Any, bias: Any) -> tuple[Any, Any]:
-    return functions.relu(add(gates, _affine(h, weight, bias))), None
+def _tanh_step(gates: Any, h: Any, c: Any, own: Own) -> tuple[Any, Any]:
+    return functions.tanh(_with_own(gates, h, own)), None
+
+
+def _relu_step(gates: Any, h: Any, c: Any, own: Own) -> tuple[Any, Any]:
+    return functions.relu(_with_own(gates, h, own)), None
+
+
+def _prepared(step: Cell, rows: Any, weights: list[Any]) -> tuple[Any, Own]:
+    """The input's part of all gates, (rows, gates), and the state's weight, transposed, with the bias that its product still needs.
+
+    Where both products are only added, their biases are added once; the GRU multiplies the state's part first.
+    """
+    w_in, w_own, b_in, b_own, _ = weights
+    if step is _gru_step:
+        return _affine(rows, w_in, b_in), (w_own.t(), b_own)
+    return _affine(rows, w_in, None if b_in is None else add(b_in, b_own)), (w_own.t(), None)
 
 
 def _run_dense(step: Cell, rows: Any, h: Any, c: Any, weights: list[Any], reverse: bool) -> tuple[Any, Any, Any]:
     """(T, N, in) through one layer in one direction: (T, N, out) and the last states."""
     length, batch = rows.shape[0], rows.shape[1]
-    w_in, w_own, b_in, b_own, projection = weights
-    gates = _affine(rows.reshape(length * batch, rows.shape[2]), w_in, b_in).reshape(length, batch, w_in.shape[0])
+    flat, own = _prepared(step, rows.reshape(length * batch, rows.shape[2]), weights)
+    projection = weights[4]
     outputs: list[Any] = [None] * length
-    parts = gates.unbind(0)
+    parts = flat.reshape(length, batch, flat.shape[1]).unbind(0)
     for t in range(length - 1, -1, -1) if reverse else range(length):
-        h, c = step(parts[t], h, c, w_own, b_own)
+        h, c = step(parts[t], h, c, own)
         h = h if projection is None else _affine(h, projection, None)
         outputs[t] = h
-    return (stack(outputs) if outputs else rows.new_zeros((0, batch, h.shape[1]))), h, c
+    return stack(outputs), h, c
 
 
 def _run_packed(step: Cell, rows: Any, sizes: list[int], h: Any, c: Any, weights: list[Any], reverse: bool) -> tuple[Any, Any, Any]:
     """Packed rows through one layer in one direction: packed outputs and each sequence's last states."""
-    w_in, w_own, b_in, b_own, projection = weights
-    parts = _affine(rows, w_in, b_in).split(sizes, 0)
+    flat, own = _prepared(step, rows, weights)
+    projection = weights[4]
+    parts = flat.split(sizes, 0)
     outputs: list[Any] = [None] * len(sizes)
     start_h, start_c = h, c
     done: list[tuple[Any, Any]] = []
@@ -78,7 +94,7 @@ def _run_packed(step: Cell, rows: Any, sizes: list[int], h: Any, c: Any, weights
             h = cat([h, start_h[current:size]])
             c = None if c is None else cat([c, start_c[current:size]])
         current = size
-        h, c = step(parts[t], h, c, w_own, b_own)
+        h, c = step(parts[t], h, c, own)
         h = h if projection is None else _affine(h, projection, None)
         outputs[t] = h
     done.append((h, c))
@@ -130,6 +146,20 @@ def _layers(
     return rows, stack(states), None if c is None else stack(cells)
 
 
+def _check(rows: Any, sizes: Any, states: tuple[Any, ...], groups: list[list[Any]], layers: int, drop: float) -> None:
+    wanted = 3 if sizes is None else 2
+    check(rows._meta.ndim == wanted, f"input must have {wanted} dimensions, got {rows._meta.ndim} (expected (time, batch, features))")
+    check(sizes is not None or rows.shape[0] > 0, "Expected sequence length to be larger than 0 in RNN")
+    check(0 <= drop <= 1, f"dropout probability has to be between 0 and 1, but got {drop}")
+    batch = rows.shape[1] if sizes is None else sizes[0]
+    check(groups[0][0].shape[1] == rows.shape[-1], f"input.size(-1) must be equal to input_size. Expected {groups[0][0].shape[1]}, got {rows.shape[-1]}")
+    for name, each in zip(("hidden", "cell"), states, strict=False):
+        check(
+            each._meta.ndim == 3 and each.shape[0] == len(groups) and each.shape[1] == batch,
+            f"Expected {name} size ({len(groups)}, {batch}, {each.shape[-1]}), got {list(each.shape)} ({layers} layers)",
+        )
+
+
 def _recurrent(step: Cell, args: tuple[Any, ...], has_cell: bool) -> Any:
     packed = isinstance(args[2], TensorData) if not has_cell else isinstance(args[1], TensorData)
     if packed:
@@ -139,11 +169,13 @@ def _recurrent(step: Cell, args: tuple[Any, ...], has_cell: bool) -> Any:
         rows, hx, flat, bias, layers, drop, train, bidirectional, batch_first = args
         sizes = None
     c: Any
+    check(not has_cell or len(hx) == 2, "lstm expects two hidden states: hx = (h, c)")
     h, c = (hx[0], hx[1]) if has_cell else (hx, None)
     projected = has_cell and h.shape[2] != c.shape[2]
     groups = _grouped(list(flat), layers, bias, 2 if bidirectional else 1, projected)
     if batch_first:
         rows = rows.transpose(0, 1)
+    _check(rows, sizes, (h,) if c is None else (h, c), groups, layers, drop)
     out, last_h, last_c = _layers(step, rows, sizes, h, c, groups, layers, drop, train)
     if batch_first:
         out = out.transpose(0, 1)
@@ -193,6 +225,22 @@ def rnn_relu(*args: Any) -> tuple[Any, Any]:
     return _recurrent(_relu_step, args, False)
 
 
+def _cell(step: Cell, input: Any, h: Any, c: Any, weights: list[Any]) -> tuple[Any, Any]:
+    """One step, with or without a batch dimension."""
+    w_in, w_own = weights[:2]
+    for name, size, wanted in (("input", input.shape[-1], w_in.shape[1]), ("hidden0", h.shape[-1], w_own.shape[1])):
+        check(size == wanted, f"{name} has inconsistent {name.rstrip('0')}_size: got {size} expected {wanted}")
+    check(
+        input._meta.ndim != 2 or input.shape[0] == h.shape[0],
+        f"Input batch size {input.shape[0]} doesn't match hidden batch size {h.shape[0]}",
+    )
+    if input._meta.ndim == 1:
+        h, c = _cell(step, input.unsqueeze(0), h.unsqueeze(0), None if c is None else c.unsqueeze(0), weights)
+        return h.squeeze(0), None if c is None else c.squeeze(0)
+    flat, own = _prepared(step, input, weights)
+    return step(flat, h, c, own)
+
+
 def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
     """One step of an LSTM: the new hidden state and cell.
 
@@ -200,8 +248,9 @@ def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh:
     >>> torch.nn.LSTMCell(2, 3)(torch.zeros(1, 2))[0].shape
     torch.Size([1, 3])
     """
+    check(len(hx) == 2, "lstm_cell expects two hidden states: hx = (h, c)")
     h, c = hx
-    return _lstm_step(_affine(input, w_ih, b_ih), h, c, w_hh, b_hh)
+    return _cell(_lstm_step, input, h, c, [w_ih, w_hh, b_ih, b_hh, None])
 
 
 def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
@@ -211,7 +260,7 @@ def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: 
     >>> torch.nn.GRUCell(2, 3)(torch.zeros(1, 2)).shape
     torch.Size([1, 3])
     """
-    return _gru_step(_affine(input, w_ih, b_ih), hx, None, w_hh, b_hh)[0]
+    return _cell(_gru_step, input, hx, None, [w_ih, w_hh, b_ih, b_hh, None])[0]
 
 
 def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
@@ -221,7 +270,7 @@ def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b
     >>> torch.nn.RNNCell(2, 3)(torch.zeros(1, 2)).shape
     torch.Size([1, 3])
     """
-    return _tanh_step(_affine(input, w_ih, b_ih), hx, None, w_hh, b_hh)[0]
+    return _cell(_tanh_step, input, hx, None, [w_ih, w_hh, b_ih, b_hh, None])[0]
 
 
 def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
@@ -231,4 +280,4 @@ def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b
     >>> torch.nn.RNNCell(2, 3, nonlinearity="relu")(torch.zeros(1, 2)).shape
     torch.Size([1, 3])
     """
-    return _relu_step(_affine(input, w_ih, b_ih), hx, None, w_hh, b_hh)[0]
+    return _cell(_relu_step, input, hx, None, [w_ih, w_hh, b_ih, b_hh, None])[0]

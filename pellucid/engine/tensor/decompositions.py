@@ -204,7 +204,7 @@ def pinv(
     """
     (need_square if hermitian else need_matrices)(A, "linalg.pinv")
     absolute, relative = _tolerances(A, atol, rcond if rtol is None else rtol, "torch.linalg.pinv")
-    return ops.pinv(A, absolute, relative, hermitian=bool(hermitian), out=out)
+    return deliver(ops.pinv(A, absolute, relative, hermitian=bool(hermitian)), out)
 
 
 def pinverse(input: Any, rcond: float = 1e-15) -> Any:
@@ -465,6 +465,43 @@ def linalg_diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) 
     tensor([1., 1.])
     """
     return need_tensor(A, "linalg_diagonal").diagonal(offset, dim1, dim2)
+
+
+def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Any, Any, Any]:  # noqa: N803
+    """U, S and V of about the q largest singular values of A - M, found from random products (N. Halko, P. Martinsson, J. Tropp, 2011).
+
+    >>> import pellucid as torch
+    >>> torch.svd_lowrank(torch.eye(5), q=2)[1].shape
+    torch.Size([2])
+    """
+    m, n = need_tensor(A, "svd_lowrank", "A")._meta.shape[-2:]
+    whole = A if M is None else A - M
+    wide = m < n
+    tall = whole.mH if wide else whole
+    count, rounds = 6 if q is None else q, 2 if niter is None else niter
+    start = tall.new_empty((tall._meta.shape[-1], count)).normal_()
+    basis = ops.qr(tall @ start, mode="reduced")[0]
+    for _ in range(rounds):
+        basis = ops.qr(tall.mH @ basis, mode="reduced")[0]
+        basis = ops.qr(tall @ basis, mode="reduced")[0]
+    U, S, Vh = ops.svd(basis.mH @ tall, full_matrices=False)
+    U, V = basis @ U, Vh.mH
+    return (V, S, U) if wide else (U, S, V)
+
+
+def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Any, Any, Any]:
+    """About the q first principal components: `svd_lowrank` of A, less the means of its columns unless `center` is False.
+
+    >>> import pellucid as torch
+    >>> torch.pca_lowrank(torch.eye(5), q=2)[1].shape
+    torch.Size([2])
+    """
+    m, n = need_tensor(A, "pca_lowrank", "A")._meta.shape[-2:]
+    count = min(6, m, n) if q is None else q
+    check(0 <= count <= min(m, n), f"q(={count}) must be non-negative integer and not greater than min(m, n)={min(m, n)}", ValueError)
+    check(niter >= 0, f"niter(={niter}) must be non-negative integer", ValueError)
+    check(A._meta.dtype.category >= 2, f"input must be a floating point tensor, got {A._meta.dtype}", ValueError)
+    return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, count, niter)
 
 
 def _removed(name: str, instead: str) -> Any:

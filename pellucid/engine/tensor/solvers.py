@@ -238,7 +238,7 @@ def slogdet(A: Any, *, out: Any = None) -> Any:
     return return_types.linalg_slogdet(ops.slogdet(A, out=out))
 
 
-def torch_slogdet(input: Any) -> Any:
+def torch_slogdet(input: Any, *, out: Any = None) -> Any:
     """Another name of `linalg.slogdet`.
 
     >>> import pellucid as torch
@@ -246,7 +246,7 @@ def torch_slogdet(input: Any) -> Any:
     tensor(1.)
     """
     need_square(input, "linalg.slogdet")
-    return return_types.slogdet(ops.slogdet(input))
+    return return_types.slogdet(ops.slogdet(input, out=out))
 
 
 torch_slogdet.__name__ = torch_slogdet.__qualname__ = "slogdet"
@@ -340,7 +340,7 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> A
         f"Incompatible matrix sizes for cholesky_solve: each A matrix is {a.shape[-1]} by {a.shape[-1]} but each b matrix is"
         f" {b.shape[-2]} by {b.shape[-1]}",
     )
-    return ops.cholesky_solve(B, L, upper=bool(upper), out=out)
+    return deliver(ops.cholesky_solve(B, L, upper=bool(upper)), out)
 
 
 def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
@@ -354,7 +354,7 @@ def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
     check(meta.ndim >= 2, "cholesky_inverse: The input tensor A must have at least 2 dimensions.")
     n, m = meta.shape[-2:]
     check(n == m, f"cholesky_inverse: A must be batches of square matrices, but they are {n} by {m} matrices")
-    return ops.cholesky_inverse(L, upper=bool(upper), out=out)
+    return deliver(ops.cholesky_inverse(L, upper=bool(upper)), out)
 
 
 def _needs_pivot(pivot: bool, name: str) -> None:
@@ -402,7 +402,10 @@ def lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     """
     need_matrices(A, "linalg.lu")
     _needs_pivot(pivot, "lu_factor")
-    return return_types.linalg_lu(ops.lu(A, out=out))
+    if out is not None:
+        return return_types.linalg_lu(ops.lu(A, out=out))
+    P, L, U = ops.lu(A)
+    return return_types.linalg_lu((P.detach(), L, U))  # a permutation has no gradient
 
 
 def torch_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
@@ -448,6 +451,7 @@ def lu_unpack(
         " with the output produced by torch.linalg.lu_factor",
     )
     found = list(ops.lu_unpack(LU_data, LU_pivots))
+    found[0] = found[0].detach()  # a permutation has no gradient
     if not unpack_pivots:
         found[0] = LU_data.new_empty((0,))
     if not unpack_data:

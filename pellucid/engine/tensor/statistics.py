@@ -7,12 +7,12 @@ from typing import Any
 
 from pellucid.engine.core import dtypes
 from pellucid.engine.core.data import TensorData
-from pellucid.engine.core.errors import check
+from pellucid.engine.core.errors import check, wrap_dims
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops.comparison import isnan
 from pellucid.engine.ops.scan import logcumsumexp as logcumsumexp_op
 from pellucid.engine.ops.selection import gather
-from pellucid.engine.tensor.arguments import as_dim, as_int, deliver, is_number, need_tensor
+from pellucid.engine.tensor.arguments import as_dim, as_int, as_ints, deliver, is_number, need_tensor
 from pellucid.engine.tensor.joining import cat
 
 
@@ -295,6 +295,65 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -
     if y._meta.shape[axis] == 0:
         return y.new_zeros(tuple(y._meta.shape))
     return _areas(y, axis, widths).cumsum(axis) / 2.0
+
+
+def _spacings(input: Any, spacing: Any, dims: tuple[int, ...], given: bool) -> list[Any]:
+    """For each dimension, the distance of neighbours (a number) or their coordinates (a vector)."""
+    if not isinstance(spacing, tuple | list):
+        return [1 if spacing is None else spacing] * len(dims)
+    kind = "list of length equal to 'self.dim() = " if not given else "list of length equal to the number of dims = "
+    reason = ", since dim argument was not given," if not given else ""
+    check(
+        len(spacing) == len(dims),
+        f"torch.gradient expected spacing to be unspecified, a scalar, or a {kind}{len(dims)}'{reason} but got a list of length {len(spacing)}",
+    )
+    return list(spacing)
+
+
+def _slope(x: Any, axis: int, spacing: Any, edge_order: int) -> Any:
+    """Differences of neighbours over their distances: weighed from both sides inside, of order `edge_order` at the ends."""
+    size = x._meta.shape[axis]
+
+    def part(start: int, length: int) -> Any:
+        return x.narrow(axis, start, length)
+
+    if isinstance(spacing, TensorData):
+        steps = (spacing.narrow(0, 1, size - 1) - spacing.narrow(0, 0, size - 1)).reshape(
+            tuple([-1 if d == axis else 1 for d in range(x._meta.ndim)])
+        )
+    else:
+        steps = x.new_full(tuple([size - 1 if d == axis else 1 for d in range(x._meta.ndim)]), spacing, dtype=_floating(x))
+    before, after = steps.narrow(axis, 0, size - 2), steps.narrow(axis, 1, size - 2)
+    slopes = (part(1, size - 1) - part(0, size - 1)) / steps
+    left, right = slopes.narrow(axis, 0, size - 2), slopes.narrow(axis, 1, size - 2)
+    inside = (left * after + right * before) / (before + after)
+    first, last = slopes.narrow(axis, 0, 1), slopes.narrow(axis, size - 2, 1)
+    if edge_order == 2:
+        first = first + (first - slopes.narrow(axis, 1, 1)) * before.narrow(axis, 0, 1) / (before + after).narrow(axis, 0, 1)
+        share = after.narrow(axis, size - 3, 1) / (before + after).narrow(axis, size - 3, 1)
+        last = last + (last - slopes.narrow(axis, size - 3, 1)) * share
+    return cat([first, inside, last], axis)
+
+
+def _floating(x: Any) -> dtypes.dtype:
+    return x._meta.dtype if x._meta.dtype.category >= 2 else dtypes.get_default_dtype()
+
+
+def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Any, ...]:
+    """Estimates of the partial derivatives of sampled values, one tensor per dimension; from both neighbours, or one at the ends.
+
+    >>> import pellucid as torch
+    >>> torch.gradient(torch.tensor([0.0, 1.0, 4.0, 9.0]))
+    (tensor([1., 2., 4., 5.]),)
+    """
+    meta = need_tensor(input, "gradient")._meta
+    check(meta.dtype is not dtypes.uint8, "torch.gradient does not support uint8 input.")
+    check(edge_order in (1, 2), "torch.gradient only supports edge_order=1 and edge_order=2.")
+    dims = tuple(range(meta.ndim)) if dim is None else wrap_dims(as_ints(dim, "gradient", "dim"), meta.ndim)
+    spacings = _spacings(input, spacing, dims, dim is not None)
+    for axis in dims:
+        check(meta.shape[axis] > edge_order, "torch.gradient expected each dimension size to be at least edge_order+1")
+    return tuple([_slope(input, axis, each, edge_order) for axis, each in zip(dims, spacings, strict=True)])
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803 - PyTorch's name

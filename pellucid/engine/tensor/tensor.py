@@ -49,6 +49,7 @@ from pellucid.engine.tensor.splitting import SplittingMethods
 from pellucid.engine.tensor.statistics import StatisticsMethods
 from pellucid.engine.tensor.storages import StorageMethods
 from pellucid.engine.tensor.trigonometry import TrigonometryMethods
+from pellucid.engine.tensor.view_copies import ViewCopyMethods
 
 
 class Tensor(
@@ -82,6 +83,7 @@ class Tensor(
     StatisticsMethods,
     StorageMethods,
     TrigonometryMethods,
+    ViewCopyMethods,
     TensorData,
 ):
     """An array of numbers of one dtype on one device, which can remember how it was computed.

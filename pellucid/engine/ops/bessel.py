@@ -117,13 +117,13 @@ def _oscillating(x: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def j_array(x: np.ndarray, order: int) -> np.ndarray:
-    """J of order 0 or 1."""
+    """J of order 0 or 1; at the infinities NaN, as in PyTorch."""
     x = np.asarray(x, np.float64)
     size = np.abs(x)
     near = _backward(np.clip(size, 0.25, SWITCH))[order]
     tiny = _small_j(np.minimum(size, 0.25), order)
     far = _oscillating(np.maximum(size, SWITCH), order)[0]
-    result = np.where(size < 0.25, tiny, np.where(size < SWITCH, near, np.where(np.isinf(size), 0, far)))
+    result = np.where(size < 0.25, tiny, np.where(size < SWITCH, near, far))
     return np.where(x < 0, -result, result) if order else result
 
 
@@ -141,7 +141,7 @@ def y_array(x: np.ndarray, order: int) -> np.ndarray:
     near = _backward(np.clip(x, 0.25, SWITCH))[2 + order]
     small = np.clip(x, 1e-308, 0.25)
     far = _oscillating(np.maximum(x, SWITCH), order)[1]
-    result = np.where(x < 0.25, _small_y(small, order), np.where(x < SWITCH, near, np.where(np.isinf(x), 0, far)))
+    result = np.where(x < 0.25, _small_y(small, order), np.where(x < SWITCH, near, far))
     return np.where(x > 0, result, np.where(x == 0, -np.inf, np.nan))
 
 

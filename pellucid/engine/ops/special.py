@@ -114,7 +114,7 @@ def erfcx(x: Any) -> Any:
 
 @erfcx.vjp("x")
 def erfcx_dx(dy: Any, x: Any, y: Any) -> Any:
-    return mul(dy, sub(mul(mul(x, y), 2), TWO_OVER_ROOT_PI))
+    return absorb(dy, sub(mul(mul(x, y), 2), TWO_OVER_ROOT_PI))
 
 
 @pointwise(result="float", accepts="real", grad_name="MulBackward1")

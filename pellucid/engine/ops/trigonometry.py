@@ -166,7 +166,8 @@ def sinc_dx(dy: Any, x: Any) -> Any:
     nonzero = where(at_zero, 1, x)
     angle = mul(nonzero, math.pi)
     slope = div(sub(mul(cos(angle), angle), sin(angle)), mul(mul(nonzero, nonzero), math.pi))
-    return where(at_zero, 0, mul(dy, conjugate(slope)))
+    near_zero = mul(x, -math.pi * math.pi / 3)  # 0 at 0, but its own slope is right too
+    return mul(dy, conjugate(where(at_zero, near_zero, slope)))
 
 
 @pointwise(result="float", accepts="real", grad_name="Deg2RadBackward0")

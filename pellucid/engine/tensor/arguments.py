@@ -191,6 +191,15 @@ def binary(op: Any, name: str, summary: str, example: str = "") -> Callable[...,
     return _titled(function, name, summary, example)
 
 
+def tensor_and_operand(op: Any, name: str, summary: str, example: str = "") -> Callable[..., Any]:
+    """The public function of a two-operand operator whose first operand is a tensor, the second a tensor or a number."""
+
+    def function(input: Any, other: Any, *, out: Any = None) -> Any:
+        return op(need_tensor(input, name), need_operand(other, name), out=out)
+
+    return _titled(function, name, summary, example)
+
+
 def need_one_tensor(first: Any, second: Any, function: str) -> None:
     """TypeError in PyTorch's words unless one of the two is a tensor."""
     if not isinstance(first, TensorData) and not isinstance(second, TensorData):

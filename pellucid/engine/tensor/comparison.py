@@ -9,14 +9,23 @@ from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.promotion import common_type, title
 from pellucid.engine.ops import comparison as ops
-from pellucid.engine.tensor.arguments import binary, binary_of_tensors, fitting, in_place, is_number, need_operand, need_tensor, unary
+from pellucid.engine.tensor.arguments import (
+    binary_of_tensors,
+    fitting,
+    in_place,
+    is_number,
+    need_operand,
+    need_tensor,
+    tensor_and_operand,
+    unary,
+)
 
-eq = binary(ops.eq, "eq", "Whether the elements are equal.", "torch.eq(torch.tensor([1, 2]), 2)\n    tensor([False,  True])")
-ne = binary(ops.ne, "ne", "Whether the elements differ.", "torch.ne(torch.tensor([1, 2]), 2)\n    tensor([ True, False])")
-lt = binary(ops.lt, "lt", "Whether input < other.", "torch.lt(torch.tensor([1, 2]), 2)\n    tensor([ True, False])")
-le = binary(ops.le, "le", "Whether input <= other.", "torch.le(torch.tensor([1, 2]), 1)\n    tensor([ True, False])")
-gt = binary(ops.gt, "gt", "Whether input > other.", "torch.gt(torch.tensor([1, 2]), 1)\n    tensor([False,  True])")
-ge = binary(ops.ge, "ge", "Whether input >= other.", "torch.ge(torch.tensor([1, 2]), 2)\n    tensor([False,  True])")
+eq = tensor_and_operand(ops.eq, "eq", "Whether the elements are equal.", "torch.eq(torch.tensor([1, 2]), 2)\n    tensor([False,  True])")
+ne = tensor_and_operand(ops.ne, "ne", "Whether the elements differ.", "torch.ne(torch.tensor([1, 2]), 2)\n    tensor([ True, False])")
+lt = tensor_and_operand(ops.lt, "lt", "Whether input < other.", "torch.lt(torch.tensor([1, 2]), 2)\n    tensor([ True, False])")
+le = tensor_and_operand(ops.le, "le", "Whether input <= other.", "torch.le(torch.tensor([1, 2]), 1)\n    tensor([ True, False])")
+gt = tensor_and_operand(ops.gt, "gt", "Whether input > other.", "torch.gt(torch.tensor([1, 2]), 1)\n    tensor([False,  True])")
+ge = tensor_and_operand(ops.ge, "ge", "Whether input >= other.", "torch.ge(torch.tensor([1, 2]), 2)\n    tensor([False,  True])")
 not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
 maximum = binary_of_tensors(ops.maximum, "maximum", "The larger of each pair; a NaN wins.", "torch.maximum(torch.tensor([1, 5]), torch.tensor([3, 2]))\n    tensor([3, 5])")
 minimum = binary_of_tensors(ops.minimum, "minimum", "The smaller of each pair; a NaN wins.", "torch.minimum(torch.tensor([1, 5]), torch.tensor([3, 2]))\n    tensor([1, 2])")

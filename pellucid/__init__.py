@@ -441,6 +441,8 @@ from pellucid.engine.tensor.special import (
     frexp,
     heaviside,
     i0,
+    igamma,
+    igammac,
     ldexp,
     lgamma,
     logit,

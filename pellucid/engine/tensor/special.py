@@ -6,7 +6,7 @@ from typing import Any
 
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check
-from pellucid.engine.ops import bessel, error_function, floating_point, gamma
+from pellucid.engine.ops import bessel, error_function, floating_point, gamma, incomplete_gamma
 from pellucid.engine.ops import special as ops
 from pellucid.engine.tensor import return_types
 from pellucid.engine.tensor.arguments import as_int, binary_of_tensors, in_place, need_operand, need_tensor, unary
@@ -21,6 +21,14 @@ nextafter = binary_of_tensors(floating_point.nextafter, "nextafter", "The floati
 ldexp = binary_of_tensors(
     floating_point.ldexp, "ldexp", "input * 2**other.", "torch.ldexp(torch.tensor([1.5]), torch.tensor([3]))\n    tensor([12.])"
 )
+igamma = binary_of_tensors(
+    incomplete_gamma.igamma, "igamma", "The regularised lower incomplete gamma function; differentiable in `other` only.",
+    "torch.igamma(torch.tensor([1.0]), torch.tensor([1.0]))\n    tensor([0.6321])",
+)  # fmt: skip
+igammac = binary_of_tensors(
+    incomplete_gamma.igammac, "igammac", "The regularised upper incomplete gamma function; differentiable in `other` only.",
+    "torch.igammac(torch.tensor([1.0]), torch.tensor([1.0]))\n    tensor([0.3679])",
+)  # fmt: skip
 
 
 def polygamma(n: int, input: Any, *, out: Any = None) -> Any:
@@ -132,3 +140,7 @@ class SpecialMethods:
     ldexp = ldexp
     ldexp_ = in_place(ldexp)
     frexp = frexp
+    igamma = igamma
+    igamma_ = in_place(igamma)
+    igammac = igammac
+    igammac_ = in_place(igammac)

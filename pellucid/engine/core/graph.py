@@ -337,7 +337,7 @@ IN_PLACE_NAMES = {  # where PyTorch's node of the in-place form has another name
 _NUMBER_SECOND = {"XlogyBackward0": "XlogyBackward2"}
 _NUMBER_FIRST = {"XlogyBackward0": "XlogyBackward1", "SubBackward0": "RsubBackward1", "DivBackward0": "MulBackward0", "PowBackward1": "PowBackward2"}
 _TENSOR_THIRD = {"LerpBackward0": "LerpBackward1", "MaskedFillBackward0": "MaskedFillBackward1"}
-_TENSOR_SECOND = {"DivBackward3": "DivBackward2", "FmodBackward0": "FmodBackward1", "RemainderBackward0": "RemainderBackward1"}
+_TENSOR_SECOND = {"FmodBackward0": "FmodBackward1", "RemainderBackward0": "RemainderBackward1"}
 
 
 def _node_name(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from pellucid.engine.core import dtypes
 from pellucid.engine.core.data import TensorData, allocate
 from pellucid.engine.core.device import CPU, META, device
-from pellucid.engine.core.dtypes import HALF, dtype
+from pellucid.engine.core.dtypes import FLOAT8, HALF, dtype
 from pellucid.engine.core.meta import Meta, broadcast_shapes, pointwise_strides
 from pellucid.engine.core.promotion import common_type, title
 
@@ -72,11 +72,16 @@ _ACCEPTS: dict[str, Callable[[dtype], bool]] = {
 }
 
 
+# What PyTorch computes on float8, a type for storing: anything else needs .to(torch.float32) first.
+_FLOAT8_OPERATORS = frozenset(("abs", "conj", "conj_physical", "eq", "isnan", "mul", "ne", "where"))
+
+
 def _plan_pointwise(op: Any, metas: tuple[Any, ...], where: device, settings: dict[str, Any]) -> Plan:
     known = [meta for meta in metas if isinstance(meta, Meta)]
     deciding = [m for name, m in zip(op.operands, metas, strict=False) if op.promote is None or name in op.promote]
     common = common_type([m if isinstance(m, Meta) else number_type(type(m)) for m in deciding if m is not None])
-    if op.accepts is not None and not _ACCEPTS[op.accepts](common):
+    refused = op.accepts is not None and not _ACCEPTS[op.accepts](common)
+    if refused or (common in FLOAT8 and op.name not in _FLOAT8_OPERATORS):
         raise NotImplementedError(f"\"{op.name}_cpu\" not implemented for '{title(common)}' (operands: {_describe(metas)})")
     result = _result_type(op.result, common)
     if op.result in ("float", "float_real") and common.category < 2:

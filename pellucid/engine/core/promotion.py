@@ -88,6 +88,8 @@ def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
         return lower if higher is None else higher
     if higher.is_complex:
         return higher
+    if (higher in FLOAT8 and lower.is_complex) or (lower in FLOAT8 and higher.category < 2):
+        return promote_types(higher, lower)  # which refuses
     if higher.is_floating_point:
         return higher.to_complex() if lower.is_complex else higher
     if lower.category > 1:

@@ -149,7 +149,7 @@ def _meets_zero(a: Any, b: Any) -> bool:
     return bool(np.any(b == 0)) and np.broadcast(a, b).size > 0
 
 
-@pointwise(accepts="real number", grad_name="DivBackward3")
+@pointwise(accepts="real number", grad_name="DivBackward2")
 def floor_divide(a: Any, b: Any) -> Any:
     """Quotient rounded down; of integers by 0, an error."""
     if a.dtype.kind in "biu" and _meets_zero(a, b):
@@ -157,7 +157,7 @@ def floor_divide(a: Any, b: Any) -> Any:
     return np.floor_divide(a, b)
 
 
-@pointwise(accepts="real number", grad_name="DivBackward3")
+@pointwise(accepts="real number", grad_name="DivBackward2")
 def trunc_divide(a: Any, b: Any) -> Any:
     """Quotient rounded towards 0; of integers by 0, an error."""
     if a.dtype.kind not in "biu":
@@ -180,7 +180,7 @@ def floor_divide_dab(dy: Any) -> Any:
     return mul(dy, 0), mul(dy, 0)
 
 
-@pointwise
+@pointwise(accepts="real")
 def remainder(a: Any, b: Any) -> Any:
     """What floor division leaves: it has the sign of the divisor."""
     if a.dtype.kind in "biu" and _meets_zero(a, b):
@@ -188,7 +188,7 @@ def remainder(a: Any, b: Any) -> Any:
     return np.remainder(a, b)
 
 
-@pointwise
+@pointwise(accepts="real")
 def fmod(a: Any, b: Any) -> Any:
     """What division rounded towards 0 leaves: it has the sign of the dividend."""
     if a.dtype.kind in "biu" and _meets_zero(a, b):

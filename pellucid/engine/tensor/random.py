@@ -6,6 +6,7 @@ from typing import Any
 
 from pellucid.engine.core import dtypes
 from pellucid.engine.core.data import TensorData
+from pellucid.engine.core.device import META, usable
 from pellucid.engine.core.dispatch import InPlace
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check
@@ -184,7 +185,11 @@ def randperm(
     """
     count = as_int(n, "randperm", "n", 1)
     check(count >= 0, f"n must be non-negative, got {count}")
-    made = ops.permutation(n=count, dtype=dtype or (out.dtype if out is not None else dtypes.int64), generator=generator)
+    kind = dtype or (out.dtype if out is not None else dtypes.int64)
+    if usable(device) is META:
+        made = empty(count, dtype=kind, device=META)
+    else:
+        made = ops.permutation(n=count, dtype=kind, generator=generator)
     return deliver(made.requires_grad_() if requires_grad else made, out)
 
 

@@ -199,7 +199,9 @@ class Tensor(
 
     def tolist(self) -> Any:
         """The values as nested Python lists; a number for a zero-dim tensor."""
-        array = self._data_array("Tensor.tolist()")
+        if self._array is None:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data! (Tensor.tolist)")
+        array = self._array
         if self._meta.dtype.itemsize < 4 and self._meta.dtype.is_floating_point:
             array = array.astype(np.float32)
         return array.tolist()

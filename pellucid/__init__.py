@@ -249,19 +249,6 @@ from pellucid.engine.tensor.layout import (
     sparse_csr,
     strided,
 )
-from pellucid.engine.tensor.legacy import (
-    BFloat16Tensor,
-    BoolTensor,
-    ByteTensor,
-    CharTensor,
-    DoubleTensor,
-    FloatTensor,
-    HalfTensor,
-    IntTensor,
-    LongTensor,
-    ShortTensor,
-    set_default_tensor_type,
-)
 from pellucid.engine.tensor.linalg import (
     addbmm,
     addmm,
@@ -474,67 +461,30 @@ from pellucid.engine.tensor.statistics import (
     trapz,
     vander,
 )
-from pellucid.engine.tensor.storages import (
-    BFloat16Storage,
-    BoolStorage,
-    ByteStorage,
-    CharStorage,
-    ComplexDoubleStorage,
-    ComplexFloatStorage,
-    DoubleStorage,
-    FloatStorage,
-    HalfStorage,
-    IntStorage,
-    LongStorage,
-    ShortStorage,
-    TypedStorage,
-    UntypedStorage,
-    is_storage,
-)
 from pellucid.engine.tensor.trigonometry import (
     acos,
-    acos_,
     acosh,
-    acosh_,
     arccos,
-    arccos_,
     arccosh,
-    arccosh_,
     arcsin,
-    arcsin_,
     arcsinh,
-    arcsinh_,
     arctan,
     arctan2,
-    arctan_,
     arctanh,
-    arctanh_,
     asin,
-    asin_,
     asinh,
-    asinh_,
     atan,
     atan2,
-    atan_,
     atanh,
-    atanh_,
     cos,
-    cos_,
     cosh,
-    cosh_,
     deg2rad,
-    deg2rad_,
     hypot,
     rad2deg,
-    rad2deg_,
     sin,
-    sin_,
     sinc,
-    sinc_,
     sinh,
-    sinh_,
     tan,
-    tan_,
 )
 from pellucid.engine.tensor.view_copies import (
     alias_copy,
@@ -577,9 +527,10 @@ newaxis = None
 # Submodules that load when they are first asked for, so that `import pellucid` stays about as quick as `import numpy`.
 _SUBMODULES = frozenset(
     {
-        "__config__", "_tensor_str", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "hub", "jit", "linalg",
-        "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "quantization", "random", "safetensors", "serialization",
-        "special", "testing", "types", "utils", "version",
+        "__config__", "_tensor_str", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "distributed",
+        "distributions", "fft", "func", "functional", "hub", "jit", "linalg", "mps", "multiprocessing", "nn", "onnx",
+        "optim", "overrides", "profiler", "quantization", "random", "safetensors", "serialization", "special",
+        "storage", "testing", "types", "utils", "version", "xpu",
     }
 )  # fmt: skip
 
@@ -632,17 +583,37 @@ _LATE = {
     "get_float32_matmul_precision": "engine.core.precision", "set_float32_matmul_precision": "engine.core.precision",
     "OutOfMemoryError": "cuda",
     "adaptive_max_pool1d": "nn.functional.pairs",
+    "get_num_interop_threads": "engine.core.process_settings",
+    "set_num_interop_threads": "engine.core.process_settings", "set_flush_denormal": "engine.core.process_settings",
+    "is_warn_always_enabled": "engine.core.process_settings", "set_warn_always": "engine.core.process_settings",
+    "GradScaler": "amp.grad_scaler",
+    "BFloat16Storage": "engine.tensor.storages", "BoolStorage": "engine.tensor.storages",
+    "ByteStorage": "engine.tensor.storages", "CharStorage": "engine.tensor.storages",
+    "ComplexDoubleStorage": "engine.tensor.storages", "ComplexFloatStorage": "engine.tensor.storages",
+    "DoubleStorage": "engine.tensor.storages", "FloatStorage": "engine.tensor.storages",
+    "HalfStorage": "engine.tensor.storages", "IntStorage": "engine.tensor.storages",
+    "LongStorage": "engine.tensor.storages", "ShortStorage": "engine.tensor.storages",
+    "TypedStorage": "engine.tensor.storages", "UntypedStorage": "engine.tensor.storages",
+    "is_storage": "engine.tensor.storages",
+    "BFloat16Tensor": "engine.tensor.legacy", "BoolTensor": "engine.tensor.legacy",
+    "ByteTensor": "engine.tensor.legacy", "CharTensor": "engine.tensor.legacy",
+    "DoubleTensor": "engine.tensor.legacy", "FloatTensor": "engine.tensor.legacy",
+    "HalfTensor": "engine.tensor.legacy", "IntTensor": "engine.tensor.legacy", "LongTensor": "engine.tensor.legacy",
+    "ShortTensor": "engine.tensor.legacy", "set_default_tensor_type": "engine.tensor.legacy",
+    "return_types": "engine.tensor",
 }  # fmt: skip
 
 
 # Functions of this namespace that are a tensor's methods: `torch.exp_(x)` is `x.exp_()`.
 _METHODS = frozenset(
     {
-        "abs_", "addmv_", "as_strided_", "ceil_", "clamp_", "clamp_max_", "clamp_min_", "clip_", "conj_physical_",
-        "detach", "detach_", "erf_", "erfc_", "exp2_", "exp_", "expm1_", "fill", "fill_", "fix_", "floor_", "frac_",
-        "gcd_", "i0_", "index_put_", "is_inference", "lcm_", "ldexp_", "log10_", "log1p_", "log2_", "log_", "logit_",
-        "nan_to_num_", "neg_", "negative_", "reciprocal_", "resize_as_", "round_", "rsqrt_", "sigmoid_", "sqrt_",
-        "square_", "tanh_", "trunc_", "xlogy_", "zero_",
+        "abs_", "acos_", "acosh_", "addmv_", "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_",
+        "as_strided_", "asin_", "asinh_", "atan_", "atanh_", "ceil_", "clamp_", "clamp_max_", "clamp_min_", "clip_",
+        "conj_physical_", "cos_", "cosh_", "deg2rad_", "detach", "detach_", "erf_", "erfc_", "exp2_", "exp_",
+        "expm1_", "fill", "fill_", "fix_", "floor_", "frac_", "gcd_", "i0_", "index_put_", "is_inference", "lcm_",
+        "ldexp_", "log10_", "log1p_", "log2_", "log_", "logit_", "nan_to_num_", "neg_", "negative_", "rad2deg_",
+        "reciprocal_", "resize_as_", "round_", "rsqrt_", "sigmoid_", "sin_", "sinc_", "sinh_", "sqrt_", "square_",
+        "tan_", "tanh_", "trunc_", "xlogy_", "zero_",
     }
 )  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pellucid.engine.core import dtypes, graph
-from pellucid.engine.core.data import TensorData
+from pellucid.engine.core.data import TensorData, from_array
 from pellucid.engine.core.device import META
 from pellucid.engine.core.dispatch import wrote
 from pellucid.engine.core.plan import number_type
@@ -217,6 +217,33 @@ class FactMethods:
     def __dir__(self: Any) -> list[str]:
         names = {*dir(type(self)), *self.__dict__}
         return sorted(names - {"__cuda_array_interface__"})
+
+    def __delitem__(self: Any, index: Any) -> None:
+        raise TypeError("Tensor does not support deleting items")
+
+    def __array_wrap__(self: Any, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        found = np.asarray(array)  # what numpy.sin(tensor) gives; truth values as uint8, as in PyTorch
+        return from_array(found.astype(np.uint8) if found.dtype == np.bool_ else found)
+
+    is_xla = is_maia = is_ipu = is_mtia = is_vulkan = False
+
+    def is_set_to(self: Any, tensor: Any) -> bool:
+        """Whether both view the same storage in the same way."""
+        mine, other = self._meta, tensor._meta
+        alike = (mine.shape, mine.strides, mine.dtype, self._offset) == (other.shape, other.strides, other.dtype, tensor._offset)
+        return alike and self._storage is tensor._storage
+
+    def dim_order(self: Any) -> tuple[int, ...]:
+        """The dimensions from the one with the largest stride to the one with the smallest."""
+        return tuple(sorted(range(self._meta.ndim), key=lambda axis: -self._meta.strides[axis]))
+
+    def is_distributed(self: Any) -> bool:
+        """Whether it is spread over processes: no."""
+        return False
+
+    def module_load(self: Any, other: Any, assign: bool = False) -> Any:
+        """What `load_state_dict` puts in this tensor's place: this tensor with the values of `other`, or `other` itself."""
+        return other.detach() if assign else self.copy_(other).detach()
 
     def apply_(self: Any, callable: Callable[[Any], Any]) -> Any:
         """Replace each element by what a Python function makes of it: slow, for odd jobs only."""

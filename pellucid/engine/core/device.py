@@ -33,6 +33,8 @@ class device:  # noqa: N801 - PyTorch's name
             if index is not None:
                 raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
             type, index = _split(type)
+        if not type:
+            raise RuntimeError("Device string must not be empty")
         if type not in KNOWN:
             raise RuntimeError(f"Expected one of {', '.join(KNOWN)} device type at start of device string: {type}")
         self.type = type

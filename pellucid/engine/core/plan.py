@@ -48,14 +48,14 @@ def make_plan(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> P
 
 def _device_of(op: Any, metas: tuple[Any, ...]) -> device:
     known = [meta for meta in metas if isinstance(meta, Meta)]
-    where = META if any(meta.device is META for meta in known) else CPU
-    for meta in known:
-        if meta.device is not where and meta.ndim:  # a zero-dim CPU tensor goes with any device
+    deciding = [meta.device for meta in known if meta.ndim or meta.device is META]  # a zero-dim CPU tensor goes with any
+    for where in deciding:
+        if where is not deciding[0]:
             raise RuntimeError(
-                f"Tensor on device {meta.device} is not on the expected device {where}! {op.name} got {_describe(metas)}:"
-                f" move one of them, for example with .to('{where}')."
+                f"Tensor on device {where} is not on the expected device {deciding[0]}! {op.name} got {_describe(metas)}: move one of"
+                f" them, for example with .to('{deciding[0]}')."
             )
-    return where
+    return deciding[0] if deciding else CPU
 
 
 def _describe(metas: tuple[Any, ...]) -> str:

@@ -180,7 +180,7 @@ def floor_divide_dab(dy: Any) -> Any:
     return mul(dy, 0), mul(dy, 0)
 
 
-@pointwise(accepts="real")
+@pointwise(accepts="real number")
 def remainder(a: Any, b: Any) -> Any:
     """What floor division leaves: it has the sign of the divisor."""
     if a.dtype.kind in "biu" and _meets_zero(a, b):
@@ -188,7 +188,7 @@ def remainder(a: Any, b: Any) -> Any:
     return np.remainder(a, b)
 
 
-@pointwise(accepts="real")
+@pointwise(accepts="real number")
 def fmod(a: Any, b: Any) -> Any:
     """What division rounded towards 0 leaves: it has the sign of the dividend."""
     if a.dtype.kind in "biu" and _meets_zero(a, b):

@@ -172,4 +172,4 @@ def sharing(results: Any, inputs: Any, framework: ModuleType) -> set[tuple[int, 
 
 
 def storage_address(tensor: Any) -> int:
-    return id(tensor._storage) if not hasattr(tensor, "untyped_storage") else tensor.untyped_storage().data_ptr()
+    return tensor.untyped_storage().data_ptr()

@@ -131,7 +131,8 @@ class Case:
     before each call. `nonfinite` also runs with NaN and infinities planted. `meta` also runs without data. Where the
     values are arbitrary (`empty`), `values=False` compares shapes and dtypes only. `edges=False` leaves out
     the gradient at NaN and infinities, where PyTorch's is an accident of its formula. `symmetric`: only the symmetric
-    part of the gradient means something, since the input is symmetric.
+    part of the gradient means something, since the input is symmetric. `strided=False`: PyTorch itself misreads an
+    input that is not contiguous.
     """
 
     name: str
@@ -148,6 +149,7 @@ class Case:
     forms: bool = True
     edges: bool = True
     symmetric: bool = False
+    strided: bool = True
     note: str = ""
 
     @property

@@ -122,7 +122,7 @@ def embedding_bag_gradients(
 ) -> Any:  # fmt: skip
     if mode == "max":
         return rows_of_winners(dy, winners, rows=weight_meta.shape[0]), None
-    bags, shares = bag_shares(index, offsets, weight, mean=mode == "mean", last=last, padding_idx=padding_idx)
+    bags, shares = bag_shares(index, offsets, weight.detach(), mean=mode == "mean", last=last, padding_idx=padding_idx)
     parts = embedding(dy, bags, padding_idx=-1, scale_grad_by_freq=False)
     dweight = dper_sample = None
     if needs[3]:

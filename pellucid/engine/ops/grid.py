@@ -21,7 +21,7 @@ from pellucid.engine.ops.interpolation import cubic_weights
 from pellucid.engine.ops.pooling import planes, refuse
 
 Ints = tuple[int, ...]
-Tap = tuple[np.ndarray, np.ndarray, np.ndarray]  # along one axis: old place (-1: outside), weight, the weight's slope
+Tap = tuple[np.ndarray, ...]  # along one axis: old place (-1: outside), weight, the weight's slope, the slope's slope
 
 
 @op(grad_name="GridSampler2DBackward0", name="grid_sampler_2d")
@@ -41,11 +41,16 @@ def grid_sampler_3d(
 
 
 def _sample(x: np.ndarray, grid: np.ndarray, mode: str, padding_mode: str, align_corners: bool) -> np.ndarray:
-    flat = np.ascontiguousarray(x).reshape(*x.shape[:2], -1 if x.size else 0)
+    flat = _flat(x)
     total = np.zeros((*x.shape[:2], int(np.prod(grid.shape[1:-1]))), x.dtype)
-    for place, weight, _ in _tap_products(x.shape[2:], grid, mode, padding_mode, align_corners):
+    for place, taps in _tap_products(x.shape[2:], grid, mode, padding_mode, align_corners):
+        weight = _derived(taps)
         total += weight[:, None] * _at(flat, place)
     return total.reshape(*x.shape[:2], *grid.shape[1:-1])
+
+
+def _flat(x: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(x).reshape(*x.shape[:2], -1 if x.size else 0)
 
 
 def _at(flat: np.ndarray, place: np.ndarray) -> np.ndarray:
@@ -56,8 +61,8 @@ def _at(flat: np.ndarray, place: np.ndarray) -> np.ndarray:
 
 def _tap_products(
     space: Ints, grid: np.ndarray, mode: str, padding_mode: str, align_corners: bool
-) -> Iterator[tuple[np.ndarray, np.ndarray, list[np.ndarray]]]:
-    """Per combination of taps: the flat place (N, P), its weight, and the weight's slope along each axis."""
+) -> Iterator[tuple[np.ndarray, tuple[Tap, ...]]]:
+    """Per combination of one tap along each axis: the flat place (N, P), and the taps."""
     axes = []
     for axis, n in enumerate(space):
         position = grid[..., len(space) - 1 - axis].reshape(len(grid), int(np.prod(grid.shape[1:-1])))
@@ -65,22 +70,19 @@ def _tap_products(
     for combination in itertools.product(*axes):
         place = np.zeros_like(combination[0][0])
         outside = np.zeros(place.shape, bool)
-        for n, (along, _, _) in zip(space, combination, strict=True):
-            outside |= along < 0
-            place = place * n + along
+        for n, tap in zip(space, combination, strict=True):
+            outside |= tap[0] < 0
+            place = place * n + tap[0]
         place[outside] = -1
-        weight = combination[0][1]
-        for _, other, _ in combination[1:]:
-            weight = weight * other
-        yield place, weight, [_slope_along(combination, axis) for axis in range(len(space))]
+        yield place, combination
 
 
-def _slope_along(combination: tuple[Tap, ...], axis: int) -> np.ndarray:
-    slope = combination[axis][2]
-    for other, (_, weight, _) in enumerate(combination):
-        if other != axis:
-            slope = slope * weight
-    return slope
+def _derived(taps: tuple[Tap, ...], *axes: int) -> np.ndarray:
+    """The weight of a combination of taps, derived once along each of these axes."""
+    result = taps[0][1 + axes.count(0)]
+    for axis, tap in enumerate(taps[1:], 1):
+        result = result * tap[1 + axes.count(axis)]
+    return result
 
 
 def _axis_taps(position: np.ndarray, n: int, mode: str, padding_mode: str, align_corners: bool) -> list[Tap]:
@@ -95,16 +97,17 @@ def _axis_taps(position: np.ndarray, n: int, mode: str, padding_mode: str, align
         where, sign = _brought_inside(where, n, padding_mode, align_corners)
         slope = slope * sign
     if mode == "nearest":
-        return [(_whole(np.rint(where), n), np.ones_like(where), np.zeros_like(where))]
+        return [(_whole(np.rint(where), n), np.ones_like(where), np.zeros_like(where), np.zeros_like(where))]
     low = np.floor(where)
     share = where - low
     if mode == "bilinear":
-        return [(_whole(low, n), 1 - share, -slope), (_whole(low + 1, n), share, slope)]
-    weights, slopes = cubic_weights(share), _cubic_slopes(share)
+        flat = np.zeros_like(share)
+        return [(_whole(low, n), 1 - share, -slope, flat), (_whole(low + 1, n), share, slope, flat)]
+    weights, slopes, bends = cubic_weights(share), _cubic_slopes(share), _cubic_bends(share)
     found = []
     for shift in range(4):
         place, _ = _brought_inside(low + (shift - 1), n, padding_mode, align_corners)
-        found.append((_whole(place, n), weights[shift], slopes[shift] * slope))
+        found.append((_whole(place, n), weights[shift], slopes[shift] * slope, bends[shift] * slope * slope))
     return found
 
 
@@ -116,6 +119,16 @@ def _cubic_slopes(t: np.ndarray, a: float = -0.75) -> list[np.ndarray]:
         (3 * (a + 2) * near - 2 * (a + 3)) * near,
         -(3 * (a + 2) * next_ - 2 * (a + 3)) * next_,
         -((3 * a * last - 10 * a) * last + 8 * a),
+    ]
+
+
+def _cubic_bends(t: np.ndarray, a: float = -0.75) -> list[np.ndarray]:
+    """Second derivatives of the cubic convolution's weights."""
+    return [
+        6 * a * (t + 1) - 10 * a,
+        6 * (a + 2) * t - 2 * (a + 3),
+        6 * (a + 2) * (1 - t) - 2 * (a + 3),
+        6 * a * (2 - t) - 10 * a,
     ]
 
 
@@ -218,11 +231,15 @@ def grid_scatter(
     samples = x.reshape(*x.shape[:2], int(np.prod(x.shape[2:])))
     whole = np.zeros(count * plane)
     lead = (np.arange(count) * plane).reshape(*x.shape[:2], 1)
-    for place, weight, _ in _tap_products(size, grid, mode, padding_mode, align_corners):
-        kept = np.where(place >= 0, weight, 0)[:, None] * samples
-        flat = np.maximum(place, 0)[:, None] + lead
-        whole += np.bincount(flat.reshape(-1), kept.reshape(-1), count * plane)
+    for place, taps in _tap_products(size, grid, mode, padding_mode, align_corners):
+        whole += _given_back(place, _derived(taps), samples, lead, count * plane)
     return whole.reshape(*x.shape[:2], *size)
+
+
+def _given_back(place: np.ndarray, weight: np.ndarray, samples: np.ndarray, lead: np.ndarray, size: int) -> np.ndarray:
+    kept = np.where(place >= 0, weight, 0)[:, None] * samples
+    flat = np.maximum(place, 0)[:, None] + lead
+    return np.bincount(flat.reshape(-1), kept.reshape(-1), size)
 
 
 @grid_scatter.meta
@@ -246,19 +263,53 @@ def grid_slope(
     dsample: np.ndarray, x: np.ndarray, grid: np.ndarray, *, mode: str, padding_mode: str, align_corners: bool
 ) -> np.ndarray:
     """The gradient of a grid: how the samples' weighted sum changes with each position."""
-    flat = np.ascontiguousarray(x).reshape(*x.shape[:2], -1 if x.size else 0)
-    samples = dsample.reshape(*x.shape[:2], int(np.prod(grid.shape[1:-1])))
+    flat, samples = _flat(x), dsample.reshape(*x.shape[:2], int(np.prod(grid.shape[1:-1])))
     result = np.zeros((len(grid), samples.shape[2], grid.shape[-1]), grid.dtype)
-    for place, _, slopes in _tap_products(x.shape[2:], grid, mode, padding_mode, align_corners):
+    for place, taps in _tap_products(x.shape[2:], grid, mode, padding_mode, align_corners):
         product = (samples * _at(flat, place)).sum(1)
-        for axis, slope in enumerate(slopes):
-            result[..., len(slopes) - 1 - axis] += product * slope
+        for axis in range(len(taps)):
+            result[..., len(taps) - 1 - axis] += product * _derived(taps, axis)
     return result.reshape(grid.shape)
 
 
 @grid_slope.meta
 def grid_slope_meta(dsample: Meta, x: Meta, grid: Meta, *, mode: str, padding_mode: str, align_corners: bool) -> Meta:
     return grid.like()
+
+
+@grid_slope.vjp("dsample", "x", "grid")
+def grid_slope_gradients(dy: Any, dsample: Any, x: Any, grid: Any, mode: str, padding_mode: str, align_corners: bool) -> Any:
+    return grid_turn(dy, dsample, x, grid, mode=mode, padding_mode=padding_mode, align_corners=align_corners)
+
+
+@op(outputs=("dsample", "dx", "dgrid"))
+def grid_turn(
+    push: np.ndarray, dsample: np.ndarray, x: np.ndarray, grid: np.ndarray, *, mode: str, padding_mode: str, align_corners: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What `grid_slope`, weighted by `push`, changes by with the samples' gradients, the planes and the positions."""
+    flat, samples = _flat(x), dsample.reshape(*x.shape[:2], int(np.prod(grid.shape[1:-1])))
+    count, plane, last = x.shape[0] * x.shape[1], int(np.prod(x.shape[2:])), grid.shape[-1] - 1
+    lead = (np.arange(count) * plane).reshape(*x.shape[:2], 1)
+    pushes = push.reshape(len(grid), samples.shape[2], last + 1)
+    to_samples, to_planes, to_grid = np.zeros_like(samples), np.zeros(count * plane), np.zeros_like(pushes)
+    for place, taps in _tap_products(x.shape[2:], grid, mode, padding_mode, align_corners):
+        found = _at(flat, place)
+        product = (samples * found).sum(1)
+        change = np.zeros_like(product)
+        for axis in range(last + 1):
+            change += pushes[..., last - axis] * _derived(taps, axis)
+            for other in range(last + 1):
+                to_grid[..., last - other] += product * pushes[..., last - axis] * _derived(taps, axis, other)
+        to_samples += found * change[:, None]
+        to_planes += _given_back(place, change, samples, lead, count * plane)
+    return to_samples.reshape(dsample.shape), to_planes.reshape(x.shape), to_grid.reshape(grid.shape)
+
+
+@grid_turn.meta
+def grid_turn_meta(
+    push: Meta, dsample: Meta, x: Meta, grid: Meta, *, mode: str, padding_mode: str, align_corners: bool
+) -> tuple[Meta, Meta, Meta]:
+    return dsample.like(), x.like(), grid.like()
 
 
 @op

@@ -24,20 +24,26 @@ def arange(*, start: Any, step: Any, count: int, dtype: dtype_type, device: devi
 @op(half="keep")
 def linspace(*, start: Any, end: Any, count: int, dtype: dtype_type, device: device_type) -> np.ndarray:
     """`count` numbers from start to end, evenly spaced; each half is counted from its own end."""
-    if count == 1:
-        return np.full(1, start).astype(dtype.numpy)
+    values = _spaced(start, end, count, dtype)
+    return (np.trunc(values) if dtype.category <= 1 else values).astype(dtype.numpy)
+
+
+def _spaced(start: Any, end: Any, count: int, dtype: dtype_type) -> np.ndarray:
     kind = np.dtype(np.float32) if dtype in HALF else np.dtype(np.float64) if dtype.category <= 1 else dtype.numpy
+    if dtype.category <= 1:
+        start, end = int(start), int(end)
     first, last = kind.type(start), kind.type(end)
+    if count == 1:
+        return np.full(1, first)
     step = (last - first) / kind.type(max(count - 1, 1))
     i = np.arange(count)
-    values = np.where(i < count // 2, first + step * i.astype(kind), last - step * (count - 1 - i).astype(kind))
-    return (np.trunc(values) if dtype.category <= 1 else values).astype(dtype.numpy)
+    return np.where(i < count // 2, first + step * i.astype(kind), last - step * (count - 1 - i).astype(kind))
 
 
 @op(half="keep")
 def logspace(*, start: Any, end: Any, count: int, base: float, dtype: dtype_type, device: device_type) -> np.ndarray:
     """`base` to the powers that `linspace` gives."""
-    powers = linspace.body(start=start, end=end, count=count, dtype=dtype, device=device)
+    powers = _spaced(start, end, count, dtype).astype(np.float64 if dtype.category <= 1 else dtype.numpy)
     return np.power(np.asarray(base, np.float64 if dtype.category <= 1 else dtype.to_real().numpy), powers).astype(dtype.numpy)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from pellucid.engine.core import dtypes
+from pellucid.engine.core.dispatch import InPlace
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import arithmetic
 from pellucid.engine.ops import complex as ops
-from pellucid.engine.tensor.arguments import in_place, need_tensor, unary
+from pellucid.engine.tensor.arguments import deliver, in_place, need_tensor, unary
 
 angle = unary(ops.angle, "angle", "Angles of complex numbers in (-pi, pi].", "torch.angle(torch.tensor([1j, -1.0]))\n    tensor([1.5708, 3.1416])")
 
@@ -31,8 +32,11 @@ def conj_physical(input: Any, *, out: Any = None) -> Any:
     >>> torch.conj_physical(torch.tensor([1 + 2j]))
     tensor([1.-2.j])
     """
-    if out is None and not need_tensor(input, "conj_physical")._meta.dtype.is_complex:
+    kind = need_tensor(input, "conj_physical")._meta.dtype
+    if out is None and not kind.is_complex:
         return input
+    if isinstance(out, InPlace) and kind is dtypes.bool_:
+        return deliver(input, out)
     return ops.conj_physical(input, out=out)
 
 

@@ -286,6 +286,8 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
     tensor([1., 0., 1.])
     """
     cursor = _apply_tensors(input, indices)
+    if input.is_meta and any(isinstance(each, TensorData) and each._meta.dtype is dtypes.bool_ for each in indices):
+        return input.clone()  # where a mask is true is data
     return ops.index_put(input, values, *cursor.indices(), accumulate=bool(accumulate))
 
 

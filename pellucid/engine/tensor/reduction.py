@@ -7,6 +7,7 @@ from typing import Any
 from pellucid.engine.core import dtypes
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.dtypes import dtype as dtype_type
+from pellucid.engine.core.dispatch import InPlace
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import reduce as ops
@@ -295,6 +296,14 @@ def count_nonzero(input: Any, dim: Any = None) -> Any:
     return ops.count_nonzero(input, dim=_dims(dim, need_tensor(input, "count_nonzero")._meta.ndim, "count_nonzero"))
 
 
+def _check_own_dtype(out: Any, kind: dtype_type | None) -> None:
+    own = out.target._meta.dtype if isinstance(out, InPlace) else kind
+    check(
+        kind is None or kind is own,
+        f"Bad in-place call: input tensor dtype {own} and output tensor dtype {kind} should match",
+    )
+
+
 def cumsum(input: Any, dim: int, *, dtype: dtype_type | None = None, out: Any = None) -> Any:
     """Running sums along a dimension; integers add up as int64.
 
@@ -303,6 +312,7 @@ def cumsum(input: Any, dim: int, *, dtype: dtype_type | None = None, out: Any = 
     tensor([1, 3, 6])
     """
     meta = need_tensor(input, "cumsum")._meta
+    _check_own_dtype(out, dtype)
     kind = dtype or (out.target._meta.dtype if hasattr(out, "target") else _out_type(None, out)) or _sum_type(meta.dtype)
     return scan.cumsum(input, dim=as_dim(dim, meta.ndim, "cumsum"), dtype=kind, out=out)
 
@@ -315,6 +325,7 @@ def cumprod(input: Any, dim: int, *, dtype: dtype_type | None = None, out: Any =
     tensor([1, 2, 6])
     """
     meta = need_tensor(input, "cumprod")._meta
+    _check_own_dtype(out, dtype)
     kind = dtype or (out.target._meta.dtype if hasattr(out, "target") else _out_type(None, out)) or _sum_type(meta.dtype)
     return scan.cumprod(input, dim=as_dim(dim, meta.ndim, "cumprod"), dtype=kind, out=out)
 

@@ -199,6 +199,8 @@ def masked_scatter(input: Any, mask: Any, source: Any, *, out: Any = None) -> An
     scalar = not wide._meta.ndim
     if scalar:
         wide, wide_mask = wide.reshape(1), wide_mask.reshape(1)
+    if wide.is_meta:
+        return deliver(wide.reshape(()) if scalar else wide.clone(), out)
     places = shape.unbind(indexing.nonzero(wide_mask), dim=1)
     count = places[0]._meta.numel
     check(source._meta.numel >= count, "masked_scatter: expected the source to have at least as many elements as the mask has ones: Number of elements of source < number of ones in mask")
@@ -330,7 +332,9 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
     return _replaced(input, input.detach().select(dim, index), src, "select_scatter")
 
 
-def slice_scatter(input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+def slice_scatter(
+    input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None
+) -> Any:
     """A copy with `src` at a slice of a dimension.
 
     >>> import pellucid as torch
@@ -340,7 +344,7 @@ def slice_scatter(input: Any, src: Any, dim: int = 0, start: int | None = None, 
     axis = _axis(input, dim, "slice_scatter")
     first, last, gap = slice(start, end, step).indices(input._meta.shape[axis])
     view = shape.slice_(input.detach(), dim=axis, start=first, end=max(first, last), step=gap)
-    return _replaced(input, view, src, "slice_scatter")
+    return deliver(_replaced(input, view, src, "slice_scatter"), out)
 
 
 def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import sorting as ops
 from pellucid.engine.tensor import return_types
-from pellucid.engine.tensor.arguments import as_dim, as_int, need_tensor, presented
+from pellucid.engine.tensor.arguments import as_dim, as_int, deliver, need_tensor, presented
 
 
 def _axis(input: Any, dim: Any, function: str) -> int:
@@ -24,14 +24,14 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = Fal
     return return_types.sort(ops.sort(input, dim=_axis(input, dim, "sort"), descending=bool(descending), out=out))
 
 
-def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Any = None) -> Any:
     """Where the elements in order along a dimension were.
 
     >>> import pellucid as torch
     >>> torch.argsort(torch.tensor([3, 1, 2]))
     tensor([1, 2, 0])
     """
-    return ops.sort(input.detach(), dim=_axis(input, dim, "argsort"), descending=bool(descending))[1]
+    return deliver(ops.sort(input.detach(), dim=_axis(input, dim, "argsort"), descending=bool(descending))[1], out)
 
 
 def msort(input: Any, *, out: Any = None) -> Any:
@@ -41,8 +41,6 @@ def msort(input: Any, *, out: Any = None) -> Any:
     >>> torch.msort(torch.tensor([3, 1, 2]))
     tensor([1, 2, 3])
     """
-    from pellucid.engine.tensor.arguments import deliver
-
     return deliver(ops.sort(input, dim=_axis(input, 0, "msort"), descending=False)[0], out)
 
 
@@ -70,6 +68,8 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: A
 
 def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, name: str, out: Any) -> Any:
     if dim is None:
+        if out is not None:
+            raise TypeError(f'{name}() missing 1 required positional arguments: "dim" (out= takes the values and indices along one)')
         flat = need_tensor(input, name).reshape(-1)
         if not flat._meta.numel:
             check(input._meta.dtype.category >= 2, f"{name}() operation does not have an identity for empty input")

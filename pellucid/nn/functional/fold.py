@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pellucid import Tensor
-from pellucid.engine.core.errors import check
+from pellucid.engine.core.errors import check, wrap_dim
 from pellucid.engine.ops import rearrangement as ops
 from pellucid.engine.ops import shape
 from pellucid.engine.tensor.arguments import as_ints, need_tensor
@@ -37,6 +37,8 @@ def unfold(
     """
     need_tensor(input, "unfold")
     how = _settings("unfold", kernel_size, dilation, padding, stride)
+    if input.ndim < 3:
+        wrap_dim(max(input.ndim, 1), input.ndim)  # an IndexError: there is no such dimension
     if input.ndim != 3:
         return ops.im2col(input, **how)
     return shape.squeeze_axis(ops.im2col(shape.unsqueeze_axes(input, axes=(0,)), **how), axis=0)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pellucid import Tensor
-from pellucid.engine.core.errors import check
+from pellucid.engine.core.errors import check, wrap_dim
 from pellucid.engine.ops import pooling as ops
 from pellucid.engine.ops import shape
 from pellucid.engine.tensor.arguments import as_ints, need_tensor
@@ -225,6 +225,8 @@ def _avg_pool(
     kernel = window_sizes(function, "kernel_size", kernel_size, count)
     stride = window_sizes(function, "stride", stride_of(stride, kernel), count)
     padding = window_sizes(function, "padding", padding, count)
+    if count == 2:
+        wrap_dim(-3, x.ndim)  # an IndexError where there is no such dimension
     _check_planes(function, x, count)
     how: dict[str, Any] = {
         "ceil_mode": bool(ceil_mode),

@@ -14,17 +14,24 @@ def over(rank: int, channels: int = 4) -> Samples:
     return samples
 
 
+def free(rank: int) -> Samples:
+    def samples(make: Make) -> list[Sample]:
+        return [call(make(2, 4, *SIZES[:rank])), call(make(4, *SIZES[:rank]))]
+
+    return samples
+
+
 def convolutions(rank: int) -> list[Layer]:
     name, turned = f"nn.Conv{rank}d", f"nn.ConvTranspose{rank}d"
     return [
-        layer(name, 4, 3, 3, inputs=over(rank)),
-        layer(name, 4, 6, 2, stride=2, padding=1, groups=2, bias=False, inputs=over(rank)),
-        layer(name, 4, 3, 3, padding="same", dilation=2, inputs=over(rank)),
-        layer(name, 4, 3, 3, padding=1, padding_mode="circular", inputs=over(rank)),
-        layer(name, 4, 3, 3, padding=1, padding_mode="reflect", inputs=over(rank)),
-        layer(f"nn.LazyConv{rank}d", 3, 3, inputs=over(rank)),
-        layer(turned, 4, 3, 3, inputs=over(rank)),
-        layer(turned, 4, 2, 3, stride=2, padding=1, output_padding=1, groups=2, inputs=over(rank)),
+        layer(name, 4, 3, 3, inputs=free(rank)),
+        layer(name, 4, 6, 2, stride=2, padding=1, groups=2, bias=False, inputs=free(rank)),
+        layer(name, 4, 3, 3, padding="same", dilation=2, inputs=free(rank)),
+        layer(name, 4, 3, 3, padding=1, padding_mode="circular", inputs=free(rank)),
+        layer(name, 4, 3, 3, padding=1, padding_mode="reflect", inputs=free(rank)),
+        layer(f"nn.LazyConv{rank}d", 3, 3, inputs=free(rank)),
+        layer(turned, 4, 3, 3, inputs=free(rank)),
+        layer(turned, 4, 2, 3, stride=2, padding=1, output_padding=1, groups=2, inputs=free(rank)),
     ]
 
 

@@ -49,10 +49,11 @@ def _unary(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     return _titled(function, name, plain.__name__)
 
 
-def _unary_in_place(name: str, plain: str) -> Callable[..., None]:
-    def function(self: Any) -> None:
+def _unary_in_place(name: str, plain: str) -> Callable[..., Any]:
+    def function(self: Any) -> Any:
         for each in _tensors(name, self):
             getattr(each, plain)()
+        return self
 
     return _titled(function, name, plain)
 
@@ -65,10 +66,11 @@ def _binary(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     return _titled(function, name, plain.__name__)
 
 
-def _binary_in_place(name: str, plain: str) -> Callable[..., None]:
-    def function(self: Any, other: Any, **options: Any) -> None:
+def _binary_in_place(name: str, plain: str) -> Callable[..., Any]:
+    def function(self: Any, other: Any, **options: Any) -> Any:
         for each, value in zip(_tensors(name, self), _spread(self, other), strict=True):
             getattr(each, plain)(value, **options)
+        return self
 
     return _titled(function, name, plain)
 
@@ -93,12 +95,13 @@ def _ternary(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     return _titled(function, name, plain.__name__)
 
 
-def _ternary_in_place(name: str, plain: str) -> Callable[..., None]:
-    def function(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> None:
+def _ternary_in_place(name: str, plain: str) -> Callable[..., Any]:
+    def function(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
         for each, a, b, factor in zip(
             _tensors(name, self), _spread(self, tensor1), _spread(self, tensor2), _factors(self, value), strict=True
         ):
             getattr(each, plain)(a, b, value=factor)
+        return self
 
     return _titled(function, name, plain)
 
@@ -109,12 +112,13 @@ def _foreach_lerp(self: Any, tensors1: Any, weight: Any) -> tuple[Any, ...]:
     return tuple([arithmetic.lerp(each, end, share) for each, end, share in rows])
 
 
-def _foreach_lerp_(self: Any, tensors1: Any, weight: Any) -> None:
+def _foreach_lerp_(self: Any, tensors1: Any, weight: Any) -> Any:
     """`lerp_` of every tensor of a list."""
     for each, end, share in zip(
         _tensors("_foreach_lerp_", self), _spread(self, tensors1), _spread(self, weight), strict=True
     ):
         each.lerp_(end, share)
+    return self
 
 
 def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Any, ...]:
@@ -141,10 +145,11 @@ def _foreach_copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     return self
 
 
-def _foreach_zero_(self: Any) -> None:
+def _foreach_zero_(self: Any) -> Any:
     """Set every tensor of a list to 0."""
     for each in _tensors("_foreach_zero_", self):
         each.zero_()
+    return self
 
 
 _foreach_add = _binary("_foreach_add", arithmetic.add)

@@ -27,9 +27,18 @@ def need_floating(meta: Any, name: str) -> None:
     """RuntimeError in PyTorch's words unless the dtype is one that LAPACK computes in."""
     kind = meta.dtype
     check(kind.category >= 2, f"{name}: Expected a floating point or complex tensor as input. Got {title(kind)}")
-    check(kind in _PRECISE, f"{name}: Low precision dtypes not supported. Got {title(kind)}")
+    if kind not in _PRECISE:
+        if name in _KERNELS:
+            raise NotImplementedError(f"\"{_KERNELS[name]}\" not implemented for '{title(kind)}' ({name}): convert it to float32 first")
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {title(kind)}")
 
 
+_KERNELS = {  # what PyTorch names where it refuses half precision
+    "linalg.det": "lu_cpu", "linalg.solve": "lu_cpu", "torch.lu_factor": "lu_cpu", "linalg.lu": "lu_cpu",
+    "linalg.cholesky": "cholesky_cpu", "linalg.svd": "linalg_svd_cpu", "linalg.cond": "linalg_svd_cpu",
+    "linalg.qr": "geqrf_cpu", "linalg.eigh": "linalg_eigh_cpu", "linalg.eig": "linalg_eig_out_cpu",
+    "linalg.eigvals": "linalg_eig_out_cpu",
+}  # fmt: skip
 _PRECISE = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 
 

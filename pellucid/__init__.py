@@ -486,35 +486,6 @@ from pellucid.engine.tensor.trigonometry import (
     sinh,
     tan,
 )
-from pellucid.engine.tensor.view_copies import (
-    alias_copy,
-    as_strided_copy,
-    broadcast_shapes,
-    detach_copy,
-    diagonal_copy,
-    empty_permuted,
-    expand_copy,
-    fill,
-    narrow_copy,
-    nonzero_static,
-    permute_copy,
-    select_copy,
-    slice_copy,
-    split_copy,
-    split_with_sizes_copy,
-    squeeze_copy,
-    t_copy,
-    transpose_copy,
-    unbind_copy,
-    unfold_copy,
-    unsafe_chunk,
-    unsafe_split,
-    unsafe_split_with_sizes,
-    unsqueeze_copy,
-    view_as_complex_copy,
-    view_as_real_copy,
-    view_copy,
-)
 from pellucid.engine.tensor.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
 from pellucid.version import __version__
 
@@ -601,6 +572,20 @@ _LATE = {
     "HalfTensor": "engine.tensor.legacy", "IntTensor": "engine.tensor.legacy", "LongTensor": "engine.tensor.legacy",
     "ShortTensor": "engine.tensor.legacy", "set_default_tensor_type": "engine.tensor.legacy",
     "return_types": "engine.tensor",
+    "alias_copy": "engine.tensor.view_copies", "as_strided_copy": "engine.tensor.view_copies",
+    "broadcast_shapes": "engine.tensor.view_copies", "detach_copy": "engine.tensor.view_copies",
+    "diagonal_copy": "engine.tensor.view_copies", "empty_permuted": "engine.tensor.view_copies",
+    "expand_copy": "engine.tensor.view_copies", "fill": "engine.tensor.view_copies",
+    "narrow_copy": "engine.tensor.view_copies", "nonzero_static": "engine.tensor.view_copies",
+    "permute_copy": "engine.tensor.view_copies", "select_copy": "engine.tensor.view_copies",
+    "slice_copy": "engine.tensor.view_copies", "split_copy": "engine.tensor.view_copies",
+    "split_with_sizes_copy": "engine.tensor.view_copies", "squeeze_copy": "engine.tensor.view_copies",
+    "t_copy": "engine.tensor.view_copies", "transpose_copy": "engine.tensor.view_copies",
+    "unbind_copy": "engine.tensor.view_copies", "unfold_copy": "engine.tensor.view_copies",
+    "unsafe_chunk": "engine.tensor.view_copies", "unsafe_split": "engine.tensor.view_copies",
+    "unsafe_split_with_sizes": "engine.tensor.view_copies", "unsqueeze_copy": "engine.tensor.view_copies",
+    "view_as_complex_copy": "engine.tensor.view_copies", "view_as_real_copy": "engine.tensor.view_copies",
+    "view_copy": "engine.tensor.view_copies",
 }  # fmt: skip
 
 

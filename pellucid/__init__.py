@@ -140,16 +140,6 @@ from pellucid.engine.tensor.comparison import (
     where,
 )
 from pellucid.engine.tensor.complex import angle, complex, conj, conj_physical, polar
-from pellucid.engine.tensor.contraction import (
-    cdist,
-    chain_matmul,
-    cross,
-    inner,
-    kron,
-    matrix_power,
-    tensordot,
-    trace,
-)
 from pellucid.engine.tensor.conversion import clone
 from pellucid.engine.tensor.creation import as_tensor, empty, from_numpy, frombuffer, full, ones, set_default_dtype, tensor, zeros
 from pellucid.engine.tensor.decompositions import (
@@ -328,19 +318,6 @@ from pellucid.engine.tensor.reduction import (
     var,
     var_mean,
 )
-from pellucid.engine.tensor.search import (
-    bincount,
-    bucketize,
-    cartesian_prod,
-    combinations,
-    histc,
-    histogram,
-    isin,
-    searchsorted,
-    tril_indices,
-    triu_indices,
-    unravel_index,
-)
 from pellucid.engine.tensor.selection import (
     argwhere,
     as_strided_scatter,
@@ -447,19 +424,6 @@ from pellucid.engine.tensor.splitting import (
     tensor_split,
     unbind,
     vsplit,
-)
-from pellucid.engine.tensor.statistics import (
-    corrcoef,
-    cov,
-    cumulative_trapezoid,
-    diff,
-    gradient,
-    logcumsumexp,
-    nanquantile,
-    quantile,
-    trapezoid,
-    trapz,
-    vander,
 )
 from pellucid.engine.tensor.trigonometry import (
     acos,
@@ -586,6 +550,19 @@ _LATE = {
     "unsafe_split_with_sizes": "engine.tensor.view_copies", "unsqueeze_copy": "engine.tensor.view_copies",
     "view_as_complex_copy": "engine.tensor.view_copies", "view_as_real_copy": "engine.tensor.view_copies",
     "view_copy": "engine.tensor.view_copies",
+    "bincount": "engine.tensor.search", "bucketize": "engine.tensor.search", "cartesian_prod": "engine.tensor.search",
+    "combinations": "engine.tensor.search", "histc": "engine.tensor.search", "histogram": "engine.tensor.search",
+    "isin": "engine.tensor.search", "searchsorted": "engine.tensor.search", "tril_indices": "engine.tensor.search",
+    "triu_indices": "engine.tensor.search", "unravel_index": "engine.tensor.search",
+    "corrcoef": "engine.tensor.statistics", "cov": "engine.tensor.statistics",
+    "cumulative_trapezoid": "engine.tensor.statistics", "diff": "engine.tensor.statistics",
+    "gradient": "engine.tensor.statistics", "logcumsumexp": "engine.tensor.statistics",
+    "nanquantile": "engine.tensor.statistics", "quantile": "engine.tensor.statistics",
+    "trapezoid": "engine.tensor.statistics", "trapz": "engine.tensor.statistics", "vander": "engine.tensor.statistics",
+    "cdist": "engine.tensor.contraction", "chain_matmul": "engine.tensor.contraction",
+    "cross": "engine.tensor.contraction", "inner": "engine.tensor.contraction", "kron": "engine.tensor.contraction",
+    "matrix_power": "engine.tensor.contraction", "tensordot": "engine.tensor.contraction",
+    "trace": "engine.tensor.contraction",
 }  # fmt: skip
 
 
@@ -595,7 +572,7 @@ _METHODS = frozenset(
         "abs_", "acos_", "acosh_", "addmv_", "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_",
         "as_strided_", "asin_", "asinh_", "atan_", "atanh_", "ceil_", "clamp_", "clamp_max_", "clamp_min_", "clip_",
         "conj_physical_", "cos_", "cosh_", "deg2rad_", "detach", "detach_", "erf_", "erfc_", "exp2_", "exp_",
-        "expm1_", "fill", "fill_", "fix_", "floor_", "frac_", "gcd_", "i0_", "index_put_", "is_inference", "lcm_",
+        "expm1_", "fill_", "fix_", "floor_", "frac_", "gcd_", "i0_", "index_put_", "is_inference", "lcm_",
         "ldexp_", "log10_", "log1p_", "log2_", "log_", "logit_", "nan_to_num_", "neg_", "negative_", "rad2deg_",
         "reciprocal_", "resize_as_", "round_", "rsqrt_", "sigmoid_", "sin_", "sinc_", "sinh_", "sqrt_", "square_",
         "tan_", "tanh_", "trunc_", "xlogy_", "zero_",

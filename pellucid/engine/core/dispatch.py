@@ -76,46 +76,60 @@ def run(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """The operator's result as a new tensor (or a tuple of them)."""
     if state.stack:
         return run_below(op, operands, settings, run)
-    plan = plan_of(op, operands, settings)
-    if plan.views is not None:
-        return _run_view(op, plan, operands, settings)
-    result = plan.kernel([x._array if isinstance(x, TensorData) else x for x in operands], settings)
-    if plan.single:
-        out: Any = wrap(result, plan.metas[0] if not plan.dynamic else plan.metas[0].like(result.shape))
-    elif plan.dynamic:
-        return _wrap_dynamic(result, plan)
+    parts: list[Any] = []
+    arrays: list[Any] = []
+    recorded = False
+    for x in operands:  # one loop instead of `plan_of` and `any_requires_grad`: this is the path of every call
+        if isinstance(x, TensorData):
+            parts.append(x._meta)
+            arrays.append(x._array)
+            if x._needs_grad or (x._base is not None and x._base._needs_grad):
+                recorded = True
+        else:
+            parts.append(x.__class__)
+            arrays.append(x)
+    if settings:
+        parts += _settings_key(op, settings)
+    key = tuple(parts)
+    plan = op.plans.get(key) or _new_plan(op, operands, settings, key)
+    recorded = recorded and plan.differentiable and state.grad_enabled
+    if plan.plain:
+        out: Any = wrap(plan.kernel(arrays, settings), plan.metas[0])
+    elif plan.views is not None:
+        return _run_view(op, plan, operands, settings, recorded)
     else:
-        out = tuple([wrap(array, meta) for array, meta in zip(result, plan.metas, strict=True)])
-    if state.grad_enabled and plan.differentiable and any_requires_grad(operands):
+        out = _wrap_results(plan.kernel(arrays, settings), plan)
+    if recorded:
         graph.record(op, plan, operands, settings, out)
     return out
 
 
-def _wrap_dynamic(result: Any, plan: Plan) -> Any:
-    return tuple([wrap(array, meta.like(array.shape)) for array, meta in zip(result, plan.metas, strict=True)])
+def _wrap_results(results: Any, plan: Plan) -> Any:
+    """The tensors of a call with several results, or with shapes that only the data told."""
+    if plan.single:
+        return wrap(results, plan.metas[0].like(results.shape))
+    if plan.dynamic:
+        return tuple([wrap(array, meta.like(array.shape)) for array, meta in zip(results, plan.metas, strict=True)])
+    return tuple([wrap(array, meta) for array, meta in zip(results, plan.metas, strict=True)])
 
 
-def _run_view(op: Any, plan: Plan, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+def _run_view(op: Any, plan: Plan, operands: tuple[Any, ...], settings: dict[str, Any], recorded: bool) -> Any:
     source = operands[0]
     assert plan.views is not None
-    made = []
-    for meta, offset in zip(plan.metas, plan.views, strict=True):
-        made.append(_view(source, meta, source._offset + offset))
-    many = op.kind == "views"
-    out: Any = tuple(made) if many else made[0]
-    if state.grad_enabled and plan.differentiable and graph.requires_grad(source):
+    made = [_view(source, meta, source._offset + offset) for meta, offset in zip(plan.metas, plan.views, strict=True)]
+    out: Any = made[0] if plan.single else tuple(made)
+    if recorded:
         graph.record(op, plan, operands, settings, out)
+    origin = source._origin if plan.single else "multi"
+    if not state.grad_enabled:
+        origin = "no_grad"
+    if state.inference:
+        origin = "inference"
     for each in made:
         if op.fresh:
             each._base = None
-        elif state.inference:
-            each._origin = "inference"
-        elif not state.grad_enabled:
-            each._origin = "no_grad"
-        elif many:
-            each._origin = "multi"
-        elif source._origin is not None:
-            each._origin = source._origin
+        else:
+            each._origin = origin
     return out
 
 

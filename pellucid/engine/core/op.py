@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pellucid.engine.core import dispatch
+from pellucid.engine.core.dispatch import InPlace, run, run_in_place, run_out
 from pellucid.engine.core.graph import by_name
 
 
@@ -68,10 +68,10 @@ class Op:
     def __call__(self, *operands: Any, out: Any = None, **settings: Any) -> Any:
         """Run on tensors and numbers; `out` writes into existing tensors (`InPlace(t)` with a gradient history)."""
         if out is None:
-            return dispatch.run(self, operands, settings)
-        if out.__class__ is dispatch.InPlace:
-            return dispatch.run_in_place(self, out.target, operands, settings)
-        return dispatch.run_out(self, out, operands, settings)
+            return run(self, operands, settings)
+        if out.__class__ is InPlace:
+            return run_in_place(self, out.target, operands, settings)
+        return run_out(self, out, operands, settings)
 
     def __repr__(self) -> str:
         return f"<operator {self.name}({', '.join(self.operands)})>"

@@ -22,7 +22,7 @@ Kernel = Callable[[list[Any], dict[str, Any]], Any]
 class Plan:
     """A prepared call: `kernel(arrays, settings)` gives the array(s) of `metas`; for views, `views` has the offsets instead."""
 
-    __slots__ = ("differentiable", "dynamic", "kernel", "metas", "operand_metas", "recipes", "single", "views")
+    __slots__ = ("differentiable", "dynamic", "kernel", "metas", "operand_metas", "plain", "recipes", "single", "views")
 
     def __init__(self, op: Any, operand_metas: tuple[Any, ...], metas: tuple[Meta, ...], kernel: Any, views: Any = None) -> None:
         self.operand_metas = operand_metas
@@ -31,6 +31,7 @@ class Plan:
         self.views: list[int] | None = views
         self.single = op.kind in ("pointwise", "view") or (op.kind == "general" and len(op.outputs) == 1)
         self.dynamic: bool = op.dynamic
+        self.plain = self.single and not self.dynamic and views is None  # one new tensor with the meta that is known already
         self.differentiable = not (op.zero_gradient or op.dynamic) and any(meta.dtype.category >= 2 for meta in metas)
         self.recipes: dict[Any, Any] = {}
 

@@ -1,8 +1,20 @@
 """`torch.special`: re-exports by name."""
 
-from pellucid.engine.tensor.exponential import exp2, expm1, log1p, round, sigmoid, xlogy
+from pellucid.engine.tensor.exponential import exp2, expm1, log1p, sigmoid, xlogy
 from pellucid.engine.tensor.normalization import log_softmax, logsumexp, softmax
-from pellucid.engine.tensor.special import digamma, erf, erfc, erfinv, i0, igamma, igammac, lgamma, logit, mvlgamma, polygamma
+from pellucid.engine.tensor.special import (
+    digamma,
+    erf,
+    erfc,
+    erfinv,
+    i0,
+    igamma,
+    igammac,
+    lgamma,
+    logit,
+    mvlgamma,
+    polygamma,
+)
 from pellucid.engine.tensor.special_functions import (
     bessel_j0,
     bessel_j1,
@@ -28,6 +40,7 @@ from pellucid.engine.tensor.special_functions import (
     modified_bessel_k1,
     ndtr,
     ndtri,
+    round,
     scaled_modified_bessel_k0,
     scaled_modified_bessel_k1,
     shifted_chebyshev_polynomial_t,

@@ -13,8 +13,8 @@ import numpy as np
 
 from pellucid.engine.core.op import pointwise
 from pellucid.engine.ops.arithmetic import absorb, div, mul, sub
-from pellucid.engine.ops.comparison import eq, where
-from pellucid.engine.ops.exponential import sign
+from pellucid.engine.ops.comparison import gt, where
+from pellucid.engine.ops.exponential import absolute, sign
 
 EULER = 0.57721566490153286061
 SWITCH = 30.0  # from here on asymptotic expansions reach float64
@@ -188,8 +188,8 @@ def i1(x: Any) -> Any:
 
 @i1.vjp("x")
 def i1_dx(dy: Any, x: Any, y: Any) -> Any:
-    at_zero = eq(x, 0)
-    slope = where(at_zero, 0.5, sub(i0(x), div(y, where(at_zero, 1, x))))
+    regular = gt(absolute(x), 0)  # neither 0 nor NaN
+    slope = where(regular, sub(i0(x), div(y, where(regular, x, 1))), 0.5)
     return absorb(dy, slope)
 
 
@@ -201,9 +201,9 @@ def i1e(x: Any) -> Any:
 
 @i1e.vjp("x")
 def i1e_dx(dy: Any, x: Any, y: Any) -> Any:
-    at_zero = eq(x, 0)
-    slope = sub(sub(i0e(x), mul(sign(x), y)), div(y, where(at_zero, 1, x)))
-    return mul(dy, where(at_zero, 0.5, slope))
+    regular = gt(absolute(x), 0)  # neither 0 nor NaN
+    slope = sub(sub(i0e(x), mul(sign(x), y)), div(y, where(regular, x, 1)))
+    return mul(dy, where(regular, slope, 0.5))
 
 
 def _without_gradient(name: str, function: Any, order: int, summary: str) -> Any:
@@ -224,8 +224,12 @@ bessel_y0 = _without_gradient("bessel_y0", y_array, 0, "The Bessel function of t
 bessel_y1 = _without_gradient("bessel_y1", y_array, 1, "The Bessel function of the second kind, order 1.")
 modified_bessel_i0 = _without_gradient("modified_bessel_i0", i_array, 0, "i0, without a gradient.")
 modified_bessel_i1 = _without_gradient("modified_bessel_i1", i_array, 1, "i1, without a gradient.")
-modified_bessel_k0 = _without_gradient("modified_bessel_k0", _k, 0, "The modified Bessel function of the second kind, order 0.")
-modified_bessel_k1 = _without_gradient("modified_bessel_k1", _k, 1, "The modified Bessel function of the second kind, order 1.")
+modified_bessel_k0 = _without_gradient(
+    "modified_bessel_k0", _k, 0, "The modified Bessel function of the second kind, order 0."
+)
+modified_bessel_k1 = _without_gradient(
+    "modified_bessel_k1", _k, 1, "The modified Bessel function of the second kind, order 1."
+)
 scaled_modified_bessel_k0 = _without_gradient("scaled_modified_bessel_k0", k_scaled, 0, "exp(x) K0(x).")
 scaled_modified_bessel_k1 = _without_gradient("scaled_modified_bessel_k1", k_scaled, 1, "exp(x) K1(x).")
 

@@ -24,6 +24,12 @@ def copysign(a: Any, b: Any) -> Any:
     return np.copysign(a, b)
 
 
+copysign_by_number = pointwise(
+    copysign.body, name="copysign_by_number", result="float", accepts="real", grad_name="CopysignBackward1"
+)
+
+
+@copysign_by_number.vjp("a")
 @copysign.vjp("a")
 def copysign_da(dy: Any, a: Any, y: Any) -> Any:
     at_zero = eq(a, 0)
@@ -42,8 +48,8 @@ def nextafter(a: Any, b: Any) -> Any:
 
 
 @nextafter.vjp("a")
-def nextafter_da(dy: Any) -> Any:
-    return dy
+def nextafter_da(dy: Any, a: Any, b: Any) -> Any:
+    return where(eq(a, b), 0, dy)
 
 
 @nextafter.vjp("b")
@@ -51,7 +57,7 @@ def nextafter_db(dy: Any) -> Any:
     return mul(dy, 0)
 
 
-@pointwise(accepts="real")
+@pointwise(accepts="real", grad_name="NotImplemented")
 def heaviside(a: Any, b: Any) -> Any:
     """0 below 0 and of a NaN, 1 above, `b` at 0."""
     return np.where(a == 0, b, (a > 0).astype(b.dtype))

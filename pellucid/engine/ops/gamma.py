@@ -80,7 +80,9 @@ def digamma_array(x: np.ndarray) -> np.ndarray:
     from_nearest = x - np.rint(x)
     reflected = positive - math.pi / np.tan(math.pi * from_nearest)
     result = np.where(x > 0, positive, np.where(from_nearest == 0, np.nan, reflected))
-    return np.where(x == 0, -np.copysign(np.inf, x), np.where(x == -np.inf, np.nan, np.where(x == np.inf, np.inf, result)))
+    return np.where(
+        x == 0, -np.copysign(np.inf, x), np.where(x == -np.inf, np.nan, np.where(x == np.inf, np.inf, result))
+    )
 
 
 def zeta_array(x: Any, q: Any) -> np.ndarray:
@@ -166,11 +168,22 @@ def zeta(x: Any, q: Any) -> Any:
     return zeta_array(x, q)
 
 
+# PyTorch's graph nodes say which operand was a number.
+zeta_of_number = pointwise(
+    zeta.body, name="zeta_of_number", result="float", accepts="real", grad_name="SpecialZetaBackward1"
+)
+zeta_by_number = pointwise(
+    zeta.body, name="zeta_by_number", result="float", accepts="real", grad_name="SpecialZetaBackward2"
+)
+
+
+@zeta_by_number.vjp("x")
 @zeta.vjp("x")
 def zeta_dx(dy: Any) -> Any:
     raise NotImplementedError("the derivative for 'zeta' is not implemented (with respect to its first argument)")
 
 
+@zeta_of_number.vjp("q")
 @zeta.vjp("q")
 def zeta_dq(dy: Any, x: Any, q: Any) -> Any:
     return absorb(dy, mul(neg(x), zeta(add(x, 1), q)))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pellucid.engine.core.op import pointwise
-from pellucid.engine.ops.arithmetic import absorb, add, div, mul, neg, sub
+from pellucid.engine.ops.arithmetic import absorb, add, div, is_number, mul, neg, sub
 from pellucid.engine.ops.comparison import eq, ge, le, logical_and, ne, where
 from pellucid.engine.ops.error_function import RA, RB, SA, SB, TWO_OVER_ROOT_PI, erf_array, erfc_array, horner
 from pellucid.engine.ops.exponential import exp, log, log1p, square
@@ -22,7 +22,13 @@ CENTRE = (
 ROOT_TWO_PI = math.sqrt(2 * math.pi)
 ROOT_HALF = math.sqrt(0.5)
 # Cephes: p from exp(-2) to 1 - exp(-2), then by z = sqrt(-2 log p) from 2 to 8 and from 8 to 64.
-P0 = (-1.23916583867381258016e0, 1.39312609387279679503e1, -5.66762857469070293439e1, 9.80010754185999661536e1, -5.99633501014107895267e1)
+P0 = (
+    -1.23916583867381258016e0,
+    1.39312609387279679503e1,
+    -5.66762857469070293439e1,
+    9.80010754185999661536e1,
+    -5.99633501014107895267e1,
+)
 Q0 = (
     -1.18331621121330003142e0, 1.59056225126211695515e1, -8.20372256168333339912e1, 2.00260212380060660359e2,
     -2.25462687854119370527e2, 8.63602421390890590575e1, 4.67627912898881538453e0, 1.95448858338141759834e0, 1.0,
@@ -72,7 +78,9 @@ def erfcx_array(x: np.ndarray) -> np.ndarray:
     series = series / far / math.sqrt(math.pi)
     inner = np.clip(x, -1.25, 1.25)
     left = 2 * np.exp(x * x) - tail
-    result = np.where(x > 26, series, np.where(x > 1.25, tail, np.where(x < -1.25, left, np.exp(inner * inner) * erfc_array(inner))))
+    result = np.where(
+        x > 26, series, np.where(x > 1.25, tail, np.where(x < -1.25, left, np.exp(inner * inner) * erfc_array(inner)))
+    )
     return np.where(x != x, x, result)
 
 
@@ -156,7 +164,9 @@ def log_ndtr_dx(dy: Any, x: Any) -> Any:
 def entr(x: Any) -> Any:
     """-x log(x); 0 at 0, -inf below."""
     safe = np.where(x > 0, x, x.dtype.type(1))
-    return np.where(x > 0, -x * np.log(safe), np.where(x == 0, x.dtype.type(0), np.where(x < 0, x.dtype.type(-np.inf), x)))
+    return np.where(
+        x > 0, -x * np.log(safe), np.where(x == 0, x.dtype.type(0), np.where(x < 0, x.dtype.type(-np.inf), x))
+    )
 
 
 @entr.vjp("x")
@@ -171,12 +181,26 @@ def xlog1py(a: Any, b: Any) -> Any:
     return np.where((a == 0) & (b == b), product.dtype.type(0), product)
 
 
+# PyTorch's graph nodes say which operand was a number.
+xlog1py_of_number = pointwise(
+    xlog1py.body, name="xlog1py_of_number", result="float", accepts="real", grad_name="SpecialXlog1PyBackward1"
+)
+xlog1py_by_number = pointwise(
+    xlog1py.body, name="xlog1py_by_number", result="float", accepts="real", grad_name="SpecialXlog1PyBackward2"
+)
+
+
+@xlog1py_by_number.vjp("a")
 @xlog1py.vjp("a")
 def xlog1py_da(dy: Any, a: Any, b: Any) -> Any:
-    slope = log1p(b) if hasattr(b, "_meta") else float(np.log1p(b))
-    return where(logical_and(eq(a, 0), le(b, -1)), 0, mul(dy, slope)) if hasattr(b, "_meta") else mul(dy, slope)
+    if is_number(b):
+        with np.errstate(all="ignore"):
+            product = mul(dy, float(np.log1p(b)))
+        return where(eq(a, 0), 0, product) if b <= -1 else product
+    return where(logical_and(eq(a, 0), le(b, -1)), 0, mul(dy, log1p(b)))
 
 
+@xlog1py_of_number.vjp("b")
 @xlog1py.vjp("b")
 def xlog1py_db(dy: Any, a: Any, b: Any) -> Any:
     return absorb(dy, div(a, add(b, 1)))
@@ -194,6 +218,6 @@ def logit_dx(dy: Any, x: Any, eps: float | None) -> Any:
     slope = div(1, mul(x, sub(1, x)))
     if eps is None:
         inside = logical_and(ge(x, 0), le(x, 1))
-        return where(inside, mul(dy, slope), float("nan"))
+        return absorb(dy, where(inside, where(eq(x, 0), math.inf, slope), math.nan))  # also of -0 the slope is inf
     inside = logical_and(ge(x, eps), le(x, 1 - eps))
     return where(inside, mul(dy, slope), where(ne(x, x), x, 0))

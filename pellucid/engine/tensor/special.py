@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pellucid.engine.core import dtypes
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import bessel, error_function, floating_point, gamma, incomplete_gamma
@@ -11,15 +12,33 @@ from pellucid.engine.ops import special as ops
 from pellucid.engine.tensor import return_types
 from pellucid.engine.tensor.arguments import as_int, binary_of_tensors, in_place, need_operand, need_tensor, unary
 
-erf = unary(error_function.erf, "erf", "The error function.", "torch.erf(torch.tensor([0.0, 1.0]))\n    tensor([0.0000, 0.8427])")
+erf = unary(
+    error_function.erf,
+    "erf",
+    "The error function.",
+    "torch.erf(torch.tensor([0.0, 1.0]))\n    tensor([0.0000, 0.8427])",
+)
 erfc = unary(error_function.erfc, "erfc", "1 - erf(input).", "torch.erfc(torch.tensor([0.0]))\n    tensor([1.])")
-erfinv = unary(ops.erfinv, "erfinv", "The inverse of erf.", "torch.erfinv(torch.tensor([0.0, 1.0]))\n    tensor([0., inf])")
-lgamma = unary(gamma.lgamma, "lgamma", "log|gamma(input)|.", "torch.lgamma(torch.tensor([1.0, 4.0]))\n    tensor([0.0000, 1.7918])")
-digamma = unary(gamma.digamma, "digamma", "The derivative of lgamma.", "torch.digamma(torch.tensor([1.0]))\n    tensor([-0.5772])")
-i0 = unary(bessel.i0, "i0", "The modified Bessel function of order 0.", "torch.i0(torch.tensor([0.0]))\n    tensor([1.])")
-nextafter = binary_of_tensors(floating_point.nextafter, "nextafter", "The floating-point neighbours in the direction of `other`.")
+erfinv = unary(
+    ops.erfinv, "erfinv", "The inverse of erf.", "torch.erfinv(torch.tensor([0.0, 1.0]))\n    tensor([0., inf])"
+)
+lgamma = unary(
+    gamma.lgamma, "lgamma", "log|gamma(input)|.", "torch.lgamma(torch.tensor([1.0, 4.0]))\n    tensor([0.0000, 1.7918])"
+)
+digamma = unary(
+    gamma.digamma, "digamma", "The derivative of lgamma.", "torch.digamma(torch.tensor([1.0]))\n    tensor([-0.5772])"
+)
+i0 = unary(
+    bessel.i0, "i0", "The modified Bessel function of order 0.", "torch.i0(torch.tensor([0.0]))\n    tensor([1.])"
+)
+nextafter = binary_of_tensors(
+    floating_point.nextafter, "nextafter", "The floating-point neighbours in the direction of `other`."
+)
 ldexp = binary_of_tensors(
-    floating_point.ldexp, "ldexp", "input * 2**other.", "torch.ldexp(torch.tensor([1.5]), torch.tensor([3]))\n    tensor([12.])"
+    floating_point.ldexp,
+    "ldexp",
+    "input * 2**other.",
+    "torch.ldexp(torch.tensor([1.5]), torch.tensor([3]))\n    tensor([12.])",
 )
 igamma = binary_of_tensors(
     incomplete_gamma.igamma, "igamma", "The regularised lower incomplete gamma function; differentiable in `other` only.",
@@ -61,6 +80,7 @@ def mvlgamma(input: Any, p: int, *, out: Any = None) -> Any:
     """
     need_tensor(input, "mvlgamma")
     dimensions = as_int(p, "mvlgamma", "p")
+    check(input._meta.dtype is not dtypes.bool_, "The input tensor may not be a boolean tensor.")
     check(dimensions >= 1, "p has to be greater than or equal to 1")
     return gamma.mvlgamma(input, p=dimensions, out=out)
 
@@ -82,7 +102,9 @@ def copysign(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> torch.copysign(torch.tensor([1.0, 2.0]), -1)
     tensor([-1., -2.])
     """
-    return floating_point.copysign(need_tensor(input, "copysign"), need_operand(other, "copysign"), out=out)
+    need_operand(other, "copysign")
+    op = floating_point.copysign if isinstance(other, TensorData) else floating_point.copysign_by_number
+    return op(need_tensor(input, "copysign"), other, out=out)
 
 
 def heaviside(input: Any, values: Any, *, out: Any = None) -> Any:
@@ -92,7 +114,10 @@ def heaviside(input: Any, values: Any, *, out: Any = None) -> Any:
     >>> torch.heaviside(torch.tensor([-1.0, 0.0, 2.0]), torch.tensor([0.5]))
     tensor([0.0000, 0.5000, 1.0000])
     """
-    first, second = need_tensor(input, "heaviside")._meta.dtype, need_tensor(values, "heaviside", "values", 2)._meta.dtype
+    first, second = (
+        need_tensor(input, "heaviside")._meta.dtype,
+        need_tensor(values, "heaviside", "values", 2)._meta.dtype,
+    )
     check(not first.is_complex and not second.is_complex, "heaviside is not yet implemented for complex tensors.")
     check(first is second, "heaviside is not yet implemented for tensors with different dtypes.")
     if isinstance(out, TensorData):

@@ -278,13 +278,22 @@ def grid_slope_meta(dsample: Meta, x: Meta, grid: Meta, *, mode: str, padding_mo
 
 
 @grid_slope.vjp("dsample", "x", "grid")
-def grid_slope_gradients(dy: Any, dsample: Any, x: Any, grid: Any, mode: str, padding_mode: str, align_corners: bool) -> Any:
+def grid_slope_gradients(
+    dy: Any, dsample: Any, x: Any, grid: Any, mode: str, padding_mode: str, align_corners: bool
+) -> Any:
     return grid_turn(dy, dsample, x, grid, mode=mode, padding_mode=padding_mode, align_corners=align_corners)
 
 
 @op(outputs=("dsample", "dx", "dgrid"))
 def grid_turn(
-    push: np.ndarray, dsample: np.ndarray, x: np.ndarray, grid: np.ndarray, *, mode: str, padding_mode: str, align_corners: bool
+    push: np.ndarray,
+    dsample: np.ndarray,
+    x: np.ndarray,
+    grid: np.ndarray,
+    *,
+    mode: str,
+    padding_mode: str,
+    align_corners: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What `grid_slope`, weighted by `push`, changes by with the samples' gradients, the planes and the positions."""
     flat, samples = _flat(x), dsample.reshape(*x.shape[:2], int(np.prod(grid.shape[1:-1])))

@@ -43,8 +43,9 @@ def _spaced(start: Any, end: Any, count: int, dtype: dtype_type) -> np.ndarray:
 @op(half="keep")
 def logspace(*, start: Any, end: Any, count: int, base: float, dtype: dtype_type, device: device_type) -> np.ndarray:
     """`base` to the powers that `linspace` gives."""
-    powers = _spaced(start, end, count, dtype).astype(np.float64 if dtype.category <= 1 else dtype.numpy)
-    return np.power(np.asarray(base, np.float64 if dtype.category <= 1 else dtype.to_real().numpy), powers).astype(dtype.numpy)
+    kind, real = (np.float64, np.float64) if dtype.category <= 1 else (dtype.numpy, dtype.to_real().numpy)
+    powers = _spaced(start, end, count, dtype).astype(kind)
+    return np.power(np.asarray(base, real), powers).astype(dtype.numpy)
 
 
 @op(half="keep")

@@ -26,8 +26,13 @@ def as_tuple(key: Any) -> tuple[Any, ...]:
     """The indices of `x[key]`; a list that holds anything but numbers counts as a tuple, as PyTorch has it."""
     if isinstance(key, tuple):
         return key
-    if isinstance(key, list) and len(key) < 32 and any(
-        each is None or each is Ellipsis or isinstance(each, slice | list | tuple | TensorData | np.ndarray) for each in key
+    if (
+        isinstance(key, list)
+        and len(key) < 32
+        and any(
+            each is None or each is Ellipsis or isinstance(each, slice | list | tuple | TensorData | np.ndarray)
+            for each in key
+        )
     ):
         return tuple(key)
     return (key,)
@@ -97,7 +102,9 @@ class _Cursor:
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         size = meta.shape[self.axis]
         start, end, step = _bounds(each, size)
-        whole = (each.start is None or each.start.__index__() == 0) and (each.stop is None or each.stop.__index__() >= size)
+        whole = (each.start is None or each.start.__index__() == 0) and (
+            each.stop is None or each.stop.__index__() >= size
+        )
         if alone or not whole or step != 1:
             self.view = shape.slice_(self.view, dim=self.axis, start=start, end=end, step=step)
         self.axis += 1
@@ -146,7 +153,9 @@ class _Cursor:
     def indices(self) -> tuple[Any, ...]:
         for each in self.tensors.values():
             if each._meta.dtype not in _INDEX_KINDS:
-                raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors (got {each._meta.dtype})")
+                raise IndexError(
+                    f"tensors used as indices must be long, int, byte or bool tensors (got {each._meta.dtype})"
+                )
         return tuple([self.tensors.get(axis) for axis in range(max(self.tensors) + 1)])
 
 
@@ -213,7 +222,10 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     value = _as_value(self, value)
     if key is False or (isinstance(key, np.bool_) and not key):
         return
-    before, state.grad_enabled = state.grad_enabled, state.grad_enabled and (graph.requires_grad(self) or graph.requires_grad(value))
+    before, state.grad_enabled = (
+        state.grad_enabled,
+        state.grad_enabled and (graph.requires_grad(self) or graph.requires_grad(value)),
+    )
     try:
         cursor = _apply(self, key, writing=True)
     finally:
@@ -257,7 +269,12 @@ def _as_value(self: Any, value: Any) -> Any:
             f"can't assign a {type(value).__module__ + '.' if type(value).__module__ == 'numpy' else ''}{type(value).__name__}"
             f" to a torch.{title(self._meta.dtype)}Tensor (make it a tensor first, with torch.as_tensor)"
         )
-    return memory.full(size=(), value=fitting(value, self._meta.dtype), dtype=self._meta.dtype, device=self._meta.device if self.is_meta else CPU)
+    return memory.full(
+        size=(),
+        value=fitting(value, self._meta.dtype),
+        dtype=self._meta.dtype,
+        device=self._meta.device if self.is_meta else CPU,
+    )
 
 
 def _without_leading_ones(value: Any, ndim: int) -> Any:
@@ -285,14 +302,18 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
     >>> torch.index_put(torch.zeros(3), (torch.tensor([0, 2]),), torch.tensor(1.0))
     tensor([1., 0., 1.])
     """
-    cursor = _apply_tensors(input, indices)
     if input.is_meta and any(isinstance(each, TensorData) and each._meta.dtype is dtypes.bool_ for each in indices):
         return input.clone()  # where a mask is true is data
+    cursor = _apply_tensors(input, indices)
     return ops.index_put(input, values, *cursor.indices(), accumulate=bool(accumulate))
 
 
 def _apply_tensors(self: Any, indices: Any) -> _Cursor:
-    check(len(indices) <= self._meta.ndim, f"too many indices for tensor of dimension {self._meta.ndim} (got {len(indices)})", IndexError)
+    check(
+        len(indices) <= self._meta.ndim,
+        f"too many indices for tensor of dimension {self._meta.ndim} (got {len(indices)})",
+        IndexError,
+    )
     wrong = next((i for i, each in enumerate(indices) if each is not None and not isinstance(each, TensorData)), None)
     if wrong is not None:
         raise TypeError(f"expected Tensor as element {wrong} in argument 0, but got {type(indices[wrong]).__name__}")
@@ -303,7 +324,11 @@ def _apply_tensors(self: Any, indices: Any) -> _Cursor:
         elif each._meta.dtype in (dtypes.bool_, dtypes.uint8):
             cursor._mask(each)
         else:
-            check(each._meta.dtype in _INDEX_KINDS, "tensors used as indices must be long, int, byte or bool tensors", IndexError)
+            check(
+                each._meta.dtype in _INDEX_KINDS,
+                "tensors used as indices must be long, int, byte or bool tensors",
+                IndexError,
+            )
             cursor._collect(each)
     return cursor
 

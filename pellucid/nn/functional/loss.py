@@ -7,6 +7,7 @@ from typing import Any
 import pellucid
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import broadcast_shapes
+from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import class_loss
 from pellucid.engine.ops import loss as ops
 from pellucid.nn._reduction import legacy_get_string
@@ -69,7 +70,11 @@ def _check_target(input: Any, target: Any) -> None:
         return
     expected = (input.shape[0], *input.shape[2:])
     count = target.shape[0] if target.dim() else 1
-    check(input.shape[0] == count, f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({count}).", ValueError)
+    check(
+        input.shape[0] == count,
+        f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({count}).",
+        ValueError,
+    )
     check(
         tuple(target.shape) == expected,
         f"Expected target size {list(expected)}, got {list(target.shape)} (size mismatch: the input is {list(input.shape)}, with classes as"
@@ -100,7 +105,9 @@ def cross_entropy(
         check(ignore_index < 0, "ignore_index is not supported for floating point target")
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing, axis)
     if input.dim() > 0 and target.shape == input.shape:
-        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}: use target.to(input.dtype)")
+        raise RuntimeError(
+            f"Expected floating point type for target with class probabilities, got {target.dtype}: use target.to(input.dtype)"
+        )
     logarithms = input.log_softmax(axis)
     loss = nll_loss(logarithms, target, weight, ignore_index=ignore_index, reduction=reduction)
     if label_smoothing == 0.0:
@@ -120,7 +127,10 @@ def _smoothing(logarithms: Any, target: Any, weight: Any, ignore_index: int, red
     if reduction != "mean":
         return reduced(everything, reduction)
     counted = logarithms.detach() if axis else logarithms.detach().unsqueeze(0)
-    return everything.sum() / class_loss.nll_weights(target.reshape(-1), weight, counted, ignore_index=int(ignore_index)).sum()
+    return (
+        everything.sum()
+        / class_loss.nll_weights(target.reshape(-1), weight, counted, ignore_index=int(ignore_index)).sum()
+    )
 
 
 def _soft_cross_entropy(input: Any, target: Any, weight: Any, reduction: str, label_smoothing: float, axis: int) -> Any:
@@ -156,7 +166,10 @@ def binary_cross_entropy(
     if weight is not None:
         weight = weight.expand(broadcast_shapes(weight.shape, target.shape))
     for each in (target, weight):
-        check(each is None or each.dtype is input.dtype, f"Found dtype {getattr(each, 'dtype', None)} but expected {input.dtype}: convert it")
+        if each is not None and each.dtype is not input.dtype:
+            raise RuntimeError(
+                f"Found dtype {title(each.dtype)} but expected {title(input.dtype)}: convert one of them"
+            )
     return ops.binary_cross_entropy(input, target, weight, reduction=reduction)
 
 
@@ -184,7 +197,12 @@ def binary_cross_entropy_with_logits(
 
 
 def kl_div(
-    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False
+    input: Any,
+    target: Any,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    log_target: bool = False,
 ) -> Any:
     """target * (log target - input) for log-probabilities `input`; "batchmean" divides the sum by the batch size.
 
@@ -237,7 +255,9 @@ def poisson_nll_loss(
     return reduced(values, name)
 
 
-def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Any:
+def gaussian_nll_loss(
+    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Any:
     """Minus the log-likelihood of targets under normals of mean `input` and variance `var` (at least eps).
 
     >>> import pellucid as torch

@@ -129,7 +129,7 @@ def reshape_to(x: Any, size: Ints) -> Any:
     from pellucid.engine.ops.memory import clone
 
     meta: Meta = x._meta
-    if view_strides(meta.shape, meta.strides, size) is None:
+    if not meta.is_contiguous and view_strides(meta.shape, meta.strides, size) is None:
         return unsafe_view(clone(x, strides=contiguous_strides(meta.shape)), size=size)
     return reshape_view(x, size=size) if meta.is_contiguous else reshape_alias(x, size=size)
 

@@ -63,8 +63,11 @@ def embedding_bag(
     In mode "max" `winners` is the row that each maximum came from (-1: none); otherwise it is empty.
     """
     if index.size and (index.min() < 0 or index.max() >= len(weight)):
-        wrong = int(index.min()) if index.min() < 0 else int(index.max())
-        raise RuntimeError(f"embedding_bag: Expected i < index_size to be true: the index {wrong} is not in 0..{len(weight) - 1}")
+        place = int(np.flatnonzero((index < 0) | (index >= len(weight)))[0])
+        raise RuntimeError(
+            f"embedding_bag: Index {place} of input takes value {int(index[place])} which is not in the valid range [0, {len(weight)})"
+            " (Expected i < index_size to be true, but got false)"
+        )
     number = len(offsets) - last
     bags = _bags(offsets, len(index), last)
     counted = (index != padding_idx) & (bags >= 0)

@@ -211,7 +211,8 @@ def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
     if input.numel() == 0:
         return input, pellucid.empty_like(input, dtype=pellucid.bool)
     if train is False:
-        return input.clone(), pellucid.ones_like(input, dtype=pellucid.bool)
+        kept = pellucid.ones_like(input, dtype=pellucid.bool)
+        return random_ops.masked_scale(input, kept.to(input.dtype), scale=1.0), kept
     mask = pellucid.empty_like(input.detach()).bernoulli_(1 - p)
     kept = mask.to(pellucid.bool)
     return random_ops.masked_scale(input, mask, scale=1.0 / (1.0 - p) if p < 1 else 0.0), kept

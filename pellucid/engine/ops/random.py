@@ -56,7 +56,7 @@ def fill_random_dx(dy: Any) -> Any:
 @op(half="keep", grad_name="BernoulliBackward0")
 def bernoulli(p: np.ndarray, *, generator: Any) -> np.ndarray:
     """1 with the probability that each element says, else 0."""
-    return streams.bernoulli(source(generator), np.ascontiguousarray(p), p.shape, p.dtype)
+    return streams.bernoulli(source(generator), np.ascontiguousarray(p).reshape(p.shape), p.shape, p.dtype)
 
 
 @bernoulli.meta
@@ -73,7 +73,7 @@ def bernoulli_dp(dy: Any) -> Any:
 @op(half="keep", grad_name="BernoulliBackward1")
 def bernoulli_into(x: np.ndarray, p: np.ndarray, *, generator: Any) -> np.ndarray:
     """1 with the probability that the broadcast `p` says, else 0, in the shape and dtype of `x`."""
-    return streams.bernoulli(source(generator), np.ascontiguousarray(np.broadcast_to(p, x.shape)), x.shape, x.dtype)
+    return streams.bernoulli(source(generator), np.ascontiguousarray(np.broadcast_to(p, x.shape)).reshape(x.shape), x.shape, x.dtype)
 
 
 @bernoulli_into.meta
@@ -138,7 +138,7 @@ def multinomial_meta(weights: Meta, *, count: int, replacement: bool, generator:
 @op(half="keep", name="sample", grad_name=lambda settings: settings["stream"].title() + "Backward0")
 def sample(x: np.ndarray, *, stream: str, generator: Any) -> np.ndarray:
     """A stream whose parameter each element is: poisson (rate)."""
-    return getattr(streams, stream)(source(generator), np.ascontiguousarray(x))
+    return getattr(streams, stream)(source(generator), np.ascontiguousarray(x).reshape(x.shape))
 
 
 @sample.meta

@@ -48,7 +48,7 @@ def relu6(input: Any, inplace: bool = False) -> Any:
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
-def gelu(input: Any, approximate: str = "none") -> Any:
+def gelu(input: Any, approximate: str = "none", *, out: Any = None) -> Any:
     """input times the normal distribution function of it, exactly or by tanh (Hendrycks and Gimpel, 2016).
 
     >>> import pellucid as torch
@@ -56,7 +56,7 @@ def gelu(input: Any, approximate: str = "none") -> Any:
     tensor([0.8413])
     """
     check(approximate in ("none", "tanh"), f"approximate argument must be either none or tanh. Got {approximate!r}")
-    return ops.gelu(input) if approximate == "none" else ops.gelu_tanh(input)
+    return ops.gelu(input, out=out) if approximate == "none" else ops.gelu_tanh(input, out=out)
 
 
 def silu(input: Any, inplace: bool = False) -> Any:
@@ -158,24 +158,24 @@ def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training:
     return rrelu(input, lower, upper, training, inplace=True)
 
 
-def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
+def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0, *, out: Any = None) -> Any:
     """log(1 + exp(beta * input)) / beta; linear above `threshold`.
 
     >>> import pellucid as torch
     >>> torch.nn.functional.softplus(torch.tensor([0.0]))
     tensor([0.6931])
     """
-    return ops.softplus(input, beta=float(beta), threshold=float(threshold))
+    return ops.softplus(input, beta=float(beta), threshold=float(threshold), out=out)
 
 
-def logsigmoid(input: Any) -> Any:
+def logsigmoid(input: Any, *, out: Any = None) -> Any:
     """log(sigmoid(input)) without overflow.
 
     >>> import pellucid as torch
     >>> torch.nn.functional.logsigmoid(torch.tensor([0.0]))
     tensor([-0.6931])
     """
-    return ops.log_sigmoid(input)
+    return ops.log_sigmoid(input, out=out)
 
 
 def mish(input: Any, inplace: bool = False) -> Any:
@@ -225,7 +225,7 @@ def hardsigmoid(input: Any, inplace: bool = False) -> Any:
     return ops.hardsigmoid(input, out=_into(input, inplace))
 
 
-def softshrink(input: Any, lambd: float = 0.5) -> Any:
+def softshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
     """input drawn towards 0 by lambd.
 
     >>> import pellucid as torch
@@ -233,7 +233,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
     tensor([0.5000, 0.0000])
     """
     check(lambd >= 0, f"lambda must be in range [0, 3.40282e+38] for input dtype {title(input.dtype)}, but found {lambd}")
-    return ops.softshrink(input, lambd=float(lambd))
+    return ops.softshrink(input, lambd=float(lambd), out=out)
 
 
 def tanhshrink(input: Any) -> Any:

@@ -407,6 +407,12 @@ def scaled_dot_product_attention(
     torch.Size([1, 1, 2, 4])
     """
     _check_attended(query, key, value, attn_mask, is_causal)
+    if query.dtype in (pellucid.bfloat16, pellucid.float16):  # as in PyTorch, only the result is rounded
+        mask = attn_mask if attn_mask is None or attn_mask.dtype is pellucid.bool else attn_mask.float()
+        wide = scaled_dot_product_attention(
+            query.float(), key.float(), value.float(), mask, dropout_p, is_causal, scale, enable_gqa
+        )
+        return wide.to(query.dtype)
     if enable_gqa:
         key, value = _repeated_heads(query, key, value)
     if is_causal:

@@ -8,15 +8,20 @@ import pellucid
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import embedding as ops
 from pellucid.engine.ops import embedding_bag as bag_ops
+from pellucid.engine.tensor.arguments import deliver
 
 
-def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:
     """input @ weight.T + bias: (*, in) and (out, in) give (*, out).
 
     >>> import pellucid as torch
     >>> torch.nn.functional.linear(torch.ones(2), torch.ones(1, 2), torch.ones(1))
     tensor([3.])
     """
+    return deliver(_product(input, weight, bias), out)
+
+
+def _product(input: Any, weight: Any, bias: Any) -> Any:
     if weight.dim() == 1:
         result = input.matmul(weight)
         return result if bias is None else result + bias

@@ -86,7 +86,14 @@ def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any,
     (tensor([2.]), tensor([1.]))
     """
     shape = normalization.checked_shape("layer_norm", input, normalized_shape, weight, bias)
-    return ops.layer_norm(input, weight, bias, axes=len(shape), eps=float(eps))
+    y, centre, scale = ops.layer_norm(input, weight, bias, axes=len(shape), eps=float(eps))
+    kind = _statistics_kind(input, weight, bias)
+    return y, centre.to(kind), scale.to(kind)
+
+
+def _statistics_kind(input: Any, *parameters: Any) -> Any:
+    """The statistics come in the input's dtype unless a parameter of a half type's input is float32."""
+    return pellucid.float32 if any(each is not None and each.dtype is pellucid.float32 for each in parameters) else input.dtype
 
 
 def native_group_norm(
@@ -103,7 +110,8 @@ def native_group_norm(
     if y.requires_grad:  # unlike those of layer and batch normalisation, these statistics have gradients
         members = input.reshape(N, group, C * HxW // group).to(centre.dtype)
         centre, scale = members.mean(-1), (members.var(-1, correction=0) + eps).rsqrt()
-    return y, centre.reshape(N, group), scale.reshape(N, group)
+    kind = _statistics_kind(input, weight, bias)
+    return y, centre.reshape(N, group).to(kind), scale.reshape(N, group).to(kind)
 
 
 def native_batch_norm(
@@ -116,9 +124,9 @@ def native_batch_norm(
     tensor([2.])
     """
     y, centre, scale = normalization.batch_statistics_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
-    if not training:
-        return y, centre.new_empty(0), scale.new_empty(0)
-    return y, centre.detach().reshape(-1), scale.detach().reshape(-1)
+    kind = _statistics_kind(input, weight, bias, running_mean, running_var)
+    centre, scale = centre.detach().reshape(-1).to(kind), scale.detach().reshape(-1).to(kind)
+    return y, centre if training else centre[:0], scale if training else scale[:0]
 
 
 def dropout(input: Any, p: float, train: bool) -> Any:

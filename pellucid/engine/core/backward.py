@@ -339,7 +339,8 @@ class _Pass:
                 if (id(node), number) in self.wanted:
                     self.captured[id(node), number] = gradient
         if isinstance(node, AccumulateGrad):
-            if self.fills and gradients[0] is not None and (self.filled is None or node in self.filled):
+            wanted = self.fills and node.variable._needs_grad and (self.filled is None or node in self.filled)
+            if wanted and gradients[0] is not None:
                 gradient = gradients.pop()
                 accumulate(node.variable, gradient, self.create_graph)
                 _run_post_accumulate(node)

@@ -287,6 +287,7 @@ def grad_fn_of(tensor: Any) -> Any:
                 stride=tensor._meta.strides,
                 storage_offset=tensor._offset - base._offset,
             )
+        _move_retained(tensor, replay._grad_fn)
         _set_history(tensor, replay._grad_fn, 0)
         tensor._view_version = tensor._counter.count
     return tensor._grad_fn

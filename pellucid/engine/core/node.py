@@ -75,6 +75,11 @@ class Node:
         """The gradients of the inputs, one per edge, None where there is none."""
         raise NotImplementedError
 
+    def __call__(self, *gradients: Any) -> Any:
+        """The gradients of the inputs, of which a single one comes alone; hooks are not called."""
+        results = tuple(self.apply(list(gradients)))
+        return results[0] if len(results) == 1 else results
+
     def release(self) -> None:
         """Let go of saved tensors."""
 

@@ -9,7 +9,6 @@ from typing import IO, Any, TypeAlias, Union
 
 from pellucid import Size, Tensor
 from pellucid import device as _device
-from pellucid import dtype as _dtype
 from pellucid.engine.tensor.storages import TypedStorage, UntypedStorage
 
 Number: TypeAlias = Union[int, float, bool]  # noqa: UP007 - PyTorch's programs look into __args__

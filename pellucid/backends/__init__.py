@@ -1,4 +1,4 @@
-"""`torch.backends`: what PyTorch's libraries are asked. The flags can be set and read back; none of the libraries is used here."""
+"""`torch.backends`: questions about PyTorch's libraries, none of which is used here; flags hold what was set."""
 
 from pellucid.backends import cpu, cuda, cudnn, mkl, mkldnn, mps, openmp, opt_einsum
 

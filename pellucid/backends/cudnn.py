@@ -1,4 +1,4 @@
-"""`torch.backends.cudnn`: cuDNN is not there; its flags hold what was set, for programs that set them on any machine."""
+"""`torch.backends.cudnn`: cuDNN is not there; its flags hold what was set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trigonometric, special and complex functions against PyTorch: values, gradients, second gradients, in place, out=, errors."""
+"""Trigonometric, special and complex functions against PyTorch: values, gradients, in place, out=, errors."""
 
 import pytest
 
@@ -13,11 +13,12 @@ ABOVE_ONE = [1.0001, 1.5, 7.0, 100.0]
 POSITIVE = [0.02, 0.5, 1.0, 2.5, 8.0, 31.0]
 
 UNARY = {
-    "sin": ANY, "cos": ANY, "tan": ANY, "asin": UNIT, "acos": UNIT, "atan": ANY, "sinh": ANY, "cosh": ANY, "asinh": ANY,
-    "acosh": ABOVE_ONE, "atanh": UNIT, "sinc": UNIT[:2] + [0.7, 3.25], "deg2rad": ANY, "rad2deg": ANY, "erf": ANY, "erfc": ANY, "erfinv": UNIT,
-    "lgamma": POSITIVE, "digamma": POSITIVE, "i0": ANY, "logit": OPEN, "angle": ANY, "special.i0e": ANY, "special.i1": ANY,
-    "special.i1e": ANY, "special.ndtr": ANY, "special.ndtri": OPEN, "special.log_ndtr": ANY, "special.entr": POSITIVE,
-    "special.erfcx": UNIT, "special.expit": ANY, "special.psi": POSITIVE, "special.gammaln": POSITIVE,
+    "sin": ANY, "cos": ANY, "tan": ANY, "asin": UNIT, "acos": UNIT, "atan": ANY, "sinh": ANY, "cosh": ANY,
+    "asinh": ANY, "acosh": ABOVE_ONE, "atanh": UNIT, "sinc": UNIT[:2] + [0.7, 3.25], "deg2rad": ANY, "rad2deg": ANY,
+    "erf": ANY, "erfc": ANY, "erfinv": UNIT, "lgamma": POSITIVE, "digamma": POSITIVE, "i0": ANY, "logit": OPEN,
+    "angle": ANY, "special.i0e": ANY, "special.i1": ANY, "special.i1e": ANY, "special.ndtr": ANY,
+    "special.ndtri": OPEN, "special.log_ndtr": ANY, "special.entr": POSITIVE, "special.erfcx": UNIT,
+    "special.expit": ANY, "special.psi": POSITIVE, "special.gammaln": POSITIVE,
 }  # fmt: skip
 WITHOUT_GRADIENT = {
     "special.bessel_j0": ANY, "special.bessel_j1": ANY, "special.bessel_y0": POSITIVE, "special.bessel_y1": POSITIVE,
@@ -25,17 +26,32 @@ WITHOUT_GRADIENT = {
     "special.modified_bessel_k1": POSITIVE, "special.scaled_modified_bessel_k0": POSITIVE,
     "special.scaled_modified_bessel_k1": POSITIVE, "special.spherical_bessel_j0": ANY,
 }  # fmt: skip
-BINARY = {"atan2": ANY, "hypot": ANY, "copysign": [-2.5, 1.0, 3.0, 40.0], "ldexp": [-2.0, 0.5, 3.0], "special.xlog1py": POSITIVE, "nextafter": ANY}
+BINARY = {
+    "atan2": ANY,
+    "hypot": ANY,
+    "copysign": [-2.5, 1.0, 3.0, 40.0],
+    "ldexp": [-2.0, 0.5, 3.0],
+    "special.xlog1py": POSITIVE,
+    "nextafter": ANY,
+}
 POLYNOMIALS = [
-    "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w", "hermite_polynomial_h",
-    "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p", "shifted_chebyshev_polynomial_t",
-    "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w",
+    "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",
+    "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p",
+    "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
+    "shifted_chebyshev_polynomial_w",
 ]  # fmt: skip
 NOT_FINITE = [float("nan"), float("inf"), -float("inf"), -0.0]
 
 
 # PyTorch's own float64 is no better there (trigamma; Y, whose coefficients it has with few digits).
-ROUGH = {"lgamma": 1e-7, "digamma": 1e-7, "special.psi": 1e-7, "special.gammaln": 1e-7, "special.bessel_y0": 1e-7, "special.bessel_y1": 1e-7}
+ROUGH = {
+    "lgamma": 1e-7,
+    "digamma": 1e-7,
+    "special.psi": 1e-7,
+    "special.gammaln": 1e-7,
+    "special.bessel_y0": 1e-7,
+    "special.bessel_y1": 1e-7,
+}
 
 
 def named(lib, name):
@@ -61,7 +77,14 @@ def derivatives(lib, function, *values):
     if not moving:
         return [y, *first]
     second = lib.autograd.grad(sum((each**2).sum() for each in moving), inputs, allow_unused=True)
-    return [y, *first, *[each if each is not None else lib.zeros(len(v), dtype=lib.float64) for each, v in zip(second, values, strict=True)]]
+    return [
+        y,
+        *first,
+        *[
+            each if each is not None else lib.zeros(len(v), dtype=lib.float64)
+            for each, v in zip(second, values, strict=True)
+        ],
+    ]
 
 
 @pytest.mark.parametrize("name", UNARY)
@@ -81,14 +104,22 @@ def test_binary(name):
 
 @pytest.mark.parametrize("name", WITHOUT_GRADIENT)
 def test_functions_without_gradient(name):
-    ours, theirs = [named(lib, name)(lib.tensor(WITHOUT_GRADIENT[name], dtype=lib.float64)) for lib in (pellucid, torch)]
+    ours, theirs = [
+        named(lib, name)(lib.tensor(WITHOUT_GRADIENT[name], dtype=lib.float64)) for lib in (pellucid, torch)
+    ]
     close(ours, theirs, ROUGH.get(name, 1e-10))
     assert not named(pellucid, name)(pellucid.ones(2, requires_grad=True)).requires_grad
 
 
 @pytest.mark.parametrize("name", [*UNARY, *WITHOUT_GRADIENT])
 def test_not_finite_empty_zero_dim_and_integers(name):
-    for values, kind in ((NOT_FINITE, "float64"), ([], "float32"), (0.5, "float32"), ([[1], [2]], "int64"), ([True], "bool")):
+    for values, kind in (
+        (NOT_FINITE, "float64"),
+        ([], "float32"),
+        (0.5, "float32"),
+        ([[1], [2]], "int64"),
+        ([True], "bool"),
+    ):
         ours, theirs = [named(lib, name)(lib.tensor(values, dtype=getattr(lib, kind))) for lib in (pellucid, torch)]
         close(ours, theirs, 1e-5)
 
@@ -96,7 +127,10 @@ def test_not_finite_empty_zero_dim_and_integers(name):
 @pytest.mark.parametrize("name", [each for each in UNARY if "." not in each and each != "angle"])
 def test_in_place_and_out(name):
     values = UNARY[name]
-    x, expected = pellucid.tensor(values, dtype=pellucid.float64), named(torch, name)(torch.tensor(values, dtype=torch.float64))
+    x, expected = (
+        pellucid.tensor(values, dtype=pellucid.float64),
+        named(torch, name)(torch.tensor(values, dtype=torch.float64)),
+    )
     out = pellucid.empty(0, dtype=pellucid.float64)
     assert named(pellucid, name)(x[::2], out=out) is out
     close(out, expected[::2])
@@ -109,7 +143,9 @@ def test_in_place_and_out(name):
 @pytest.mark.parametrize("name", POLYNOMIALS)
 def test_polynomials(name):
     x, n = [[-0.5], [0.25], [0.9], [1.0]], [-1, 0, 1, 2, 5]
-    ours, theirs = [getattr(lib.special, name)(lib.tensor(x, dtype=lib.float64), lib.tensor(n)) for lib in (pellucid, torch)]
+    ours, theirs = [
+        getattr(lib.special, name)(lib.tensor(x, dtype=lib.float64), lib.tensor(n)) for lib in (pellucid, torch)
+    ]
     close(ours, theirs)
 
 
@@ -138,7 +174,9 @@ def test_complex(name):
     for lib in (pellucid, torch):
         z = lib.tensor([0.5 + 0.25j, -1.5 + 2j, 3 - 1j], dtype=lib.complex128, requires_grad=True)
         y = COMPLEX[name](lib, z)
-        loss = (lib.view_as_real(lib.resolve_conj(y)) if y.is_complex() else y).pow(2).sum() + (y.real if y.is_complex() else y).sum()
+        loss = (lib.view_as_real(lib.resolve_conj(y)) if y.is_complex() else y).pow(2).sum() + (
+            y.real if y.is_complex() else y
+        ).sum()
         results.append((y, lib.autograd.grad(loss, z)[0]))
     for ours, theirs in zip(*results, strict=True):
         close(ours, theirs)
@@ -157,7 +195,9 @@ QUESTIONS = {
     "mvlgamma": lambda lib: lib.mvlgamma(lib.tensor([4.0]), 2).item().__round__(4),
     "mvlgamma p": lambda lib: lib.mvlgamma(lib.tensor([4.0]), 0),
     "logit with eps": lambda lib: [round(each, 4) for each in lib.logit(lib.tensor([0.0, 0.5, 1.0]), 0.1).tolist()],
-    "zeta": lambda lib: [round(each, 4) for each in lib.special.zeta(lib.tensor([2.0, 3.5]), lib.tensor([1.0, 0.5])).tolist()],
+    "zeta": lambda lib: [
+        round(each, 4) for each in lib.special.zeta(lib.tensor([2.0, 3.5]), lib.tensor([1.0, 0.5])).tolist()
+    ],
     "zeta of numbers": lambda lib: lib.special.zeta(2.0, 1.0),
     "zeta backward": lambda lib: lib.special.zeta(lib.tensor([2.0], requires_grad=True), lib.ones(1)).sum().backward(),
     "atan2 of a number": lambda lib: lib.atan2(lib.ones(2), 1.0),
@@ -175,7 +215,9 @@ QUESTIONS = {
         for function in (lib.sin, lib.deg2rad, lib.special.i0e, lib.special.entr, lib.erfinv, lib.lgamma)
     ],
     "in-place at the top": lambda lib: lib.sin_(lib.zeros(2)).tolist(),
-    "nextafter in bfloat16": lambda lib: lib.nextafter(lib.ones(1, dtype=lib.bfloat16), lib.tensor([2.0], dtype=lib.bfloat16)).item(),
+    "nextafter in bfloat16": lambda lib: lib.nextafter(
+        lib.ones(1, dtype=lib.bfloat16), lib.tensor([2.0], dtype=lib.bfloat16)
+    ).item(),
 }
 
 

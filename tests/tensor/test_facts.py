@@ -43,7 +43,9 @@ def test_limits_of_the_wrong_kind():
 QUESTIONS = {
     "result_type of numbers": lambda lib: str(lib.result_type(1, 2.0)),
     "result_type with a complex number": lambda lib: str(lib.result_type(lib.ones(2), 1j)),
-    "result_type of a zero-dim tensor": lambda lib: str(lib.result_type(lib.tensor(1.0, dtype=lib.float64), lib.ones(2))),
+    "result_type of a zero-dim tensor": lambda lib: str(
+        lib.result_type(lib.tensor(1.0, dtype=lib.float64), lib.ones(2))
+    ),
     "is_nonzero": lambda lib: lib.is_nonzero(lib.tensor([2.0])),
     "is_nonzero of two": lambda lib: lib.is_nonzero(lib.ones(2)),
     "numel of a number": lambda lib: lib.numel(3),
@@ -56,7 +58,11 @@ QUESTIONS = {
     "format of a vector": lambda lib: f"{lib.tensor([1.5]):.3f}",
     "format without a specification": lambda lib: f"{lib.tensor([1.5])}",
     "format on meta": lambda lib: f"{lib.ones((), device='meta')}",
-    "contains": lambda lib: (1 in lib.tensor([1, 2]), 3 in lib.tensor([1, 2]), lib.tensor([1, 2]) in lib.tensor([[1, 2]])),
+    "contains": lambda lib: (
+        1 in lib.tensor([1, 2]),
+        3 in lib.tensor([1, 2]),
+        lib.tensor([1, 2]) in lib.tensor([[1, 2]]),
+    ),
     "contains text": lambda lib: "a" in lib.tensor([1]),
     "apply_": lambda lib: lib.tensor([[1.0, 2.0]]).t().apply_(lambda x: x + 1).tolist(),
     "apply_ with a gradient": lambda lib: lib.ones(2, requires_grad=True).apply_(lambda x: x),

@@ -18,20 +18,36 @@ def shared_halves(lib):
 
 
 STORAGES = {
-    "sizes": lambda lib: (lib.arange(6.0).untyped_storage().nbytes(), lib.arange(6.0)[2:].storage().size(), len(lib.ones(2).storage())),
+    "sizes": lambda lib: (
+        lib.arange(6.0).untyped_storage().nbytes(),
+        lib.arange(6.0)[2:].storage().size(),
+        len(lib.ones(2).storage()),
+    ),
     "views share": lambda lib: shared_halves(lib)[0].untyped_storage() is shared_halves(lib)[0].untyped_storage(),
-    "same handle": lambda lib: (lambda x, y: (x.untyped_storage() is y.untyped_storage(), y.data_ptr() - x.data_ptr()))(*shared_halves(lib)),
+    "same handle": lambda lib: (lambda x, y: (x.untyped_storage() is y.untyped_storage(), y.data_ptr() - x.data_ptr()))(
+        *shared_halves(lib)
+    ),
     "elements": lambda lib: lib.arange(3).t().storage().tolist(),
     "bytes": lambda lib: lib.ones(1).untyped_storage().tolist(),
     "item": lambda lib: lib.arange(3.0).storage()[1],
     "typed slice": lambda lib: lib.arange(3.0).storage()[1:],
-    "class": lambda lib: (isinstance(lib.ones(1).storage(), lib.FloatStorage), isinstance(lib.ones(1).storage(), lib.LongStorage)),
-    "from a list": lambda lib: (lib.FloatStorage([1, 2]).tolist(), lib.LongStorage(2).size(), lib.UntypedStorage(8).size()),
+    "class": lambda lib: (
+        isinstance(lib.ones(1).storage(), lib.FloatStorage),
+        isinstance(lib.ones(1).storage(), lib.LongStorage),
+    ),
+    "from a list": lambda lib: (
+        lib.FloatStorage([1, 2]).tolist(),
+        lib.LongStorage(2).size(),
+        lib.UntypedStorage(8).size(),
+    ),
     "set_": lambda lib: lib.empty(0).set_(lib.arange(6.0).untyped_storage(), 1, (2,), (2,)).tolist(),
     "set_ to a tensor": lambda lib: lib.empty(0).set_(lib.arange(6.0)[2:]).tolist(),
     "set_ to another type": lambda lib: lib.empty(0).set_(lib.arange(6)),
     "resize_": lambda lib: (lambda s: (s.resize_(0).nbytes(), s.resize_(8).size()))(lib.arange(3.0).untyped_storage()),
-    "meta": lambda lib: (lib.ones(2, 3, device="meta").untyped_storage().nbytes(), lib.ones(2, device="meta").data_ptr()),
+    "meta": lambda lib: (
+        lib.ones(2, 3, device="meta").untyped_storage().nbytes(),
+        lib.ones(2, device="meta").data_ptr(),
+    ),
     "is_storage": lambda lib: (lib.is_storage(lib.ones(1).storage()), lib.is_storage(lib.ones(1))),
     "fill_": lambda lib: (lambda x: (x.storage().fill_(2), x.tolist())[1])(lib.ones(3)),
     "copy_": lambda lib: (lambda x: (x.storage().copy_(lib.arange(3.0).storage()), x.tolist())[1])(lib.ones(3)),

@@ -1,4 +1,4 @@
-"""The regularised incomplete gamma functions: the series and the continued fraction of DLMF 8.7.1 and 8.9.2, in float64."""
+"""The regularised incomplete gamma functions in float64: series and continued fraction (DLMF 8.7.1, 8.9.2)."""
 
 from __future__ import annotations
 

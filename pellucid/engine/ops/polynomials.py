@@ -13,7 +13,7 @@ Recurrence = Callable[[np.ndarray, int, np.ndarray, np.ndarray], np.ndarray]
 
 
 def _polynomial(name: str, summary: str, first: Callable[[np.ndarray], np.ndarray], following: Recurrence) -> Any:
-    """The operator of a family: p(0) = 1, p(1) = first(x), p(k + 1) = following(x, k, p(k), p(k - 1)); 0 for a negative degree."""
+    """The operator of a family: 1, first(x), and following(x, k, p(k), p(k - 1)); 0 for a negative degree."""
 
     def body(x: Any, n: Any) -> Any:
         x, n = np.broadcast_arrays(np.asarray(x, np.float64), np.trunc(np.asarray(n, np.float64)))
@@ -46,10 +46,16 @@ shifted_chebyshev_u = _polynomial("shifted_chebyshev_polynomial_u", "U(n)(2x - 1
 shifted_chebyshev_v = _polynomial("shifted_chebyshev_polynomial_v", "V(n)(2x - 1).", lambda x: 4 * x - 3, _shifted)
 shifted_chebyshev_w = _polynomial("shifted_chebyshev_polynomial_w", "W(n)(2x - 1).", lambda x: 4 * x - 1, _shifted)
 hermite_h = _polynomial(
-    "hermite_polynomial_h", "The physicists' Hermite polynomial.", lambda x: 2 * x, lambda x, k, here, before: 2 * (x * here - k * before)
+    "hermite_polynomial_h",
+    "The physicists' Hermite polynomial.",
+    lambda x: 2 * x,
+    lambda x, k, here, before: 2 * (x * here - k * before),
 )
 hermite_he = _polynomial(
-    "hermite_polynomial_he", "The probabilists' Hermite polynomial.", lambda x: x, lambda x, k, here, before: x * here - k * before
+    "hermite_polynomial_he",
+    "The probabilists' Hermite polynomial.",
+    lambda x: x,
+    lambda x, k, here, before: x * here - k * before,
 )
 laguerre_l = _polynomial(
     "laguerre_polynomial_l", "Laguerre's polynomial.", lambda x: 1 - x,

@@ -1,4 +1,4 @@
-"""Complex numbers: conjugates, angles, and making them from parts. `real`, `imag` and the like are views in shape.py."""
+"""Complex numbers: conjugates, angles, and making them from parts. `real` and `imag` are views in shape.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from pellucid.engine.ops import arithmetic
 from pellucid.engine.ops import complex as ops
 from pellucid.engine.tensor.arguments import deliver, in_place, need_tensor, unary
 
-angle = unary(ops.angle, "angle", "Angles of complex numbers in (-pi, pi].", "torch.angle(torch.tensor([1j, -1.0]))\n    tensor([1.5708, 3.1416])")
+angle = unary(
+    ops.angle,
+    "angle",
+    "Angles of complex numbers in (-pi, pi].",
+    "torch.angle(torch.tensor([1j, -1.0]))\n    tensor([1.5708, 3.1416])",
+)
 
 
 def conj(input: Any) -> Any:
@@ -46,9 +51,14 @@ def _check_parts(a: Any, b: Any, function: str) -> None:
         all(kind in (dtypes.float16, dtypes.float32, dtypes.float64) for kind in (first, second)),
         f"Expected both inputs to be Half, Float or Double tensors but got {title(first)} and {title(second)}",
     )
-    check(first is second, f"Expected object of scalar type {title(first)} but got scalar type {title(second)} for second argument")
+    check(
+        first is second,
+        f"Expected object of scalar type {title(first)} but got scalar type {title(second)} for second argument",
+    )
     if first is dtypes.float16:
-        raise NotImplementedError(f"\"{function}_cpu\" not implemented for 'Half': there is no complex32; convert to float32 first")
+        raise NotImplementedError(
+            f"\"{function}_cpu\" not implemented for 'Half': there is no complex32; convert to float32 first"
+        )
 
 
 def complex(real: Any, imag: Any, *, out: Any = None) -> Any:
@@ -76,7 +86,10 @@ def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:
 def _complex_out(out: Any, part: Any) -> Any:
     if out is not None:
         wanted, given = part._meta.dtype.to_complex(), out._meta.dtype
-        check(given is wanted, f"Expected object of scalar type {title(wanted)} but got scalar type {title(given)} for argument 'out'")
+        check(
+            given is wanted,
+            f"Expected object of scalar type {title(wanted)} but got scalar type {title(given)} for argument 'out'",
+        )
     return out
 
 

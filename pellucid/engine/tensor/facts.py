@@ -1,4 +1,4 @@
-"""Questions to tensors that are functions as well as methods, and Python's protocols: `in`, format, apply_. No operators."""
+"""Questions to tensors, as functions and methods, and Python's protocols: `in`, format, apply_. No operators."""
 
 from __future__ import annotations
 
@@ -180,7 +180,9 @@ def _write_calls(self: Any, name: str, function: Callable[..., Any], others: tup
             mine, given = title(self._meta.dtype), title(each._meta.dtype)
             raise TypeError(f"{name}: expected torch.{mine}Tensor for 'other' (got torch.{given}Tensor)")
         columns.append(each.expand(array.shape)._array)
-    results = [function(*[each.item() for each in row]) for row in zip(*[column.flat for column in columns], strict=True)]
+    results = [
+        function(*[each.item() for each in row]) for row in zip(*[column.flat for column in columns], strict=True)
+    ]
     array[...] = np.array(results, array.dtype).reshape(array.shape)
     wrote(self, name)
     return self
@@ -230,7 +232,12 @@ class FactMethods:
     def is_set_to(self: Any, tensor: Any) -> bool:
         """Whether both view the same storage in the same way."""
         mine, other = self._meta, tensor._meta
-        alike = (mine.shape, mine.strides, mine.dtype, self._offset) == (other.shape, other.strides, other.dtype, tensor._offset)
+        alike = (mine.shape, mine.strides, mine.dtype, self._offset) == (
+            other.shape,
+            other.strides,
+            other.dtype,
+            tensor._offset,
+        )
         return alike and self._storage is tensor._storage
 
     def dim_order(self: Any) -> tuple[int, ...]:
@@ -242,7 +249,7 @@ class FactMethods:
         return False
 
     def module_load(self: Any, other: Any, assign: bool = False) -> Any:
-        """What `load_state_dict` puts in this tensor's place: this tensor with the values of `other`, or `other` itself."""
+        """What `load_state_dict` puts in its place: this tensor with the values of `other`, or `other` itself."""
         return other.detach() if assign else self.copy_(other).detach()
 
     def apply_(self: Any, callable: Callable[[Any], Any]) -> Any:

@@ -19,28 +19,35 @@ _NO_SEQUENCE = (bool, float, complex, type(None))
 
 
 def construct(args: tuple[Any, ...], kwargs: dict[str, Any], kind: dtypes.dtype, any_type: bool) -> Any:
-    """What `torch.Tensor(*args)` gives: sizes make an uninitialised tensor, a sequence is copied, a tensor is aliased."""
+    """What `torch.Tensor(*args)` makes: of sizes an unfilled tensor, of a sequence a copy, of a tensor an alias."""
     device = kwargs.pop("device", None)
     for name in ("data", "other", "storage", "size"):
         if name in kwargs and not args:
             args = (Size(kwargs.pop(name)),) if name == "size" else (kwargs.pop(name),)
     if kwargs:
         raise TypeError(
-            f"new() received an invalid combination of arguments - unexpected keyword '{next(iter(kwargs))}'; legacy constructors"
-            " take sizes, or one sequence, tensor or storage. Use torch.tensor(data, dtype=..., device=..., requires_grad=...)"
+            f"new() received an invalid combination of arguments - unexpected keyword '{next(iter(kwargs))}'; legacy"
+            " constructors take sizes, or one sequence, tensor or storage. Use torch.tensor(data, dtype=..., ...)"
         )
     where = usable(device)
     if not args:
         return empty(0, dtype=kind, device=where)
     first = args[0]
-    if len(args) > 1 or isinstance(first, Size) or (hasattr(first, "__index__") and not isinstance(first, TensorData | bool)
-                                                    and not getattr(first, "ndim", 0)):  # fmt: skip
+    if len(args) > 1 or isinstance(first, Size) or _is_index(first):
         return empty(as_ints(first if isinstance(first, Size) else args, "new", "size", 1), dtype=kind, device=where)
+    return _of_content(first, kind, where, any_type)
+
+
+def _is_index(value: Any) -> bool:
+    """Whether it is one integer and no tensor."""
+    return hasattr(value, "__index__") and not isinstance(value, TensorData | bool) and not getattr(value, "ndim", 0)
+
+
+def _of_content(first: Any, kind: dtypes.dtype, where: Any, any_type: bool) -> Any:
+    """An alias of a tensor, a view of a storage, or a copy of a sequence."""
     if isinstance(first, TensorData):
         if first._meta.dtype is not kind and not any_type:
-            raise TypeError(
-                f"expected a tensor of dtype {kind} (got {first._meta.dtype}); convert it with .to({kind})"
-            )
+            raise TypeError(f"expected a tensor of dtype {kind} (got {first._meta.dtype}); convert it with .to({kind})")
         return shallow(first)
     if isinstance(first, TypedStorage | UntypedStorage):
         return empty(0, dtype=kind).set_(first)
@@ -48,7 +55,9 @@ def construct(args: tuple[Any, ...], kwargs: dict[str, Any], kind: dtypes.dtype,
         raise TypeError(f"new(): invalid data type '{type(first).__name__}'")
     if isinstance(first, _NO_SEQUENCE) or not hasattr(first, "__len__"):
         raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
-    return tensor(first if isinstance(first, list | tuple) or hasattr(first, "dtype") else list(first), dtype=kind, device=where)
+    return tensor(
+        first if isinstance(first, list | tuple) or hasattr(first, "dtype") else list(first), dtype=kind, device=where
+    )
 
 
 class tensortype(type):  # noqa: N801 - PyTorch's name
@@ -71,7 +80,11 @@ class tensortype(type):  # noqa: N801 - PyTorch's name
 
 def _class_of(kind: dtypes.dtype) -> Any:
     name = f"{title(kind)}Tensor"
-    return tensortype(name, (), {"dtype": kind, "__doc__": f"Makes {kind.name} tensors, and is the class of them all.", "__module__": "torch"})
+    return tensortype(
+        name,
+        (),
+        {"dtype": kind, "__doc__": f"Makes {kind.name} tensors, and is the class of them all.", "__module__": "torch"},
+    )
 
 
 FloatTensor = _class_of(dtypes.float32)
@@ -87,7 +100,8 @@ BoolTensor = _class_of(dtypes.bool_)
 _BY_NAME = {
     f"torch.{each.__name__}": each
     for each in (
-        FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, ByteTensor, CharTensor, ShortTensor, IntTensor, LongTensor, BoolTensor,
+        FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, ByteTensor, CharTensor, ShortTensor, IntTensor,
+        LongTensor, BoolTensor,
     )
 }  # fmt: skip
 
@@ -137,6 +151,6 @@ class LegacyMethods:
     def _make_wrapper_subclass(cls: type, *args: Any, **kwargs: Any) -> Any:
         """An error: there are no tensors without storage that answer through __torch_dispatch__."""
         raise NotImplementedError(
-            "Pellucid has no wrapper subclasses (Tensor._make_wrapper_subclass, __torch_dispatch__): subclass Tensor and make"
-            " instances with as_subclass, or write a class that holds tensors."
+            "Pellucid has no wrapper subclasses (Tensor._make_wrapper_subclass, __torch_dispatch__): subclass Tensor"
+            " and make instances with as_subclass, or write a class that holds tensors."
         )

@@ -1,4 +1,4 @@
-"""Special functions, and the signs and exponents of floating-point numbers. `torch.special`'s further ones: special_functions.py."""
+"""Special functions, signs and exponents of floats. What only `torch.special` has: special_functions.py."""
 
 from __future__ import annotations
 
@@ -41,11 +41,13 @@ ldexp = binary_of_tensors(
     "torch.ldexp(torch.tensor([1.5]), torch.tensor([3]))\n    tensor([12.])",
 )
 igamma = binary_of_tensors(
-    incomplete_gamma.igamma, "igamma", "The regularised lower incomplete gamma function; differentiable in `other` only.",
+    incomplete_gamma.igamma, "igamma",
+    "The regularised lower incomplete gamma function; differentiable in `other` only.",
     "torch.igamma(torch.tensor([1.0]), torch.tensor([1.0]))\n    tensor([0.6321])",
 )  # fmt: skip
 igammac = binary_of_tensors(
-    incomplete_gamma.igammac, "igammac", "The regularised upper incomplete gamma function; differentiable in `other` only.",
+    incomplete_gamma.igammac, "igammac",
+    "The regularised upper incomplete gamma function; differentiable in `other` only.",
     "torch.igammac(torch.tensor([1.0]), torch.tensor([1.0]))\n    tensor([0.3679])",
 )  # fmt: skip
 

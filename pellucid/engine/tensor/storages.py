@@ -57,7 +57,9 @@ class UntypedStorage:
         return made
 
     @classmethod
-    def from_buffer(cls, buffer: Any, *, dtype: Any = None, byte_order: str = "native", count: int = -1, offset: int = 0) -> Any:
+    def from_buffer(
+        cls, buffer: Any, *, dtype: Any = None, byte_order: str = "native", count: int = -1, offset: int = 0
+    ) -> Any:
         """A copy of the bytes of an object with a buffer, turned to this machine's byte order."""
         kind = dtypes.uint8 if dtype is None else dtype
         if byte_order not in ("native", "little", "big"):
@@ -116,7 +118,11 @@ class UntypedStorage:
 
     def __repr__(self) -> str:
         head = f"[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
-        return f"...\n{head}" if self.device is META else "\n".join([f" {each}" for each in self.tolist()] or [" "]) + f"\n{head}"
+        return (
+            f"...\n{head}"
+            if self.device is META
+            else "\n".join([f" {each}" for each in self.tolist()] or [" "]) + f"\n{head}"
+        )
 
     def tolist(self) -> list[int]:
         """Its bytes as a list of numbers."""
@@ -147,7 +153,9 @@ class UntypedStorage:
         """Write the bytes of a storage of the same size into this one."""
         given = source if isinstance(source, UntypedStorage) else source.untyped()
         if given.nbytes() != self.nbytes():
-            raise RuntimeError(f"size does not match, self was {self.nbytes()} bytes but src was {given.nbytes()} bytes")
+            raise RuntimeError(
+                f"size does not match, self was {self.nbytes()} bytes but src was {given.nbytes()} bytes"
+            )
         self._bytes()[:] = given._bytes()
         return self
 
@@ -215,10 +223,16 @@ class TypedStorage(metaclass=_StorageClass):
     dtype: Any = None
     is_sparse: ClassVar[bool] = False
 
-    def __new__(cls, *args: Any, dtype: Any = None, device: Any = None, wrap_storage: Any = None, **unknown: Any) -> Any:
+    def __new__(
+        cls, *args: Any, dtype: Any = None, device: Any = None, wrap_storage: Any = None, **unknown: Any
+    ) -> Any:
         if unknown:
             raise RuntimeError(f"{cls.__name__}() got an unexpected keyword argument '{next(iter(unknown))}'")
-        kind = cls.dtype or dtype or (args[0].dtype if args and isinstance(args[0], TypedStorage) else dtypes.get_default_dtype())
+        kind = (
+            cls.dtype
+            or dtype
+            or (args[0].dtype if args and isinstance(args[0], TypedStorage) else dtypes.get_default_dtype())
+        )
         made = object.__new__(TypedStorage)
         made.dtype = kind
         if wrap_storage is not None:
@@ -291,7 +305,11 @@ class TypedStorage(metaclass=_StorageClass):
 
     def __repr__(self) -> str:
         head = f"[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {self.size()}]"
-        return f"...\n{head}" if self.device is META else "\n".join([f" {each}" for each in self.tolist()] or [" "]) + f"\n{head}"
+        return (
+            f"...\n{head}"
+            if self.device is META
+            else "\n".join([f" {each}" for each in self.tolist()] or [" "]) + f"\n{head}"
+        )
 
     def tolist(self) -> list[Any]:
         """Its elements as a list of numbers."""
@@ -412,7 +430,9 @@ def _typed_from_untyped(untyped: UntypedStorage, dtype: Any) -> TypedStorage:
 
 
 def _class_of(name: str, kind: dtypes.dtype) -> Any:
-    return _StorageClass(name, (TypedStorage,), {"dtype": kind, "__doc__": f"A storage of {kind.name} elements.", "__module__": "torch"})
+    return _StorageClass(
+        name, (TypedStorage,), {"dtype": kind, "__doc__": f"A storage of {kind.name} elements.", "__module__": "torch"}
+    )
 
 
 DoubleStorage = _class_of("DoubleStorage", dtypes.float64)
@@ -428,8 +448,8 @@ BoolStorage = _class_of("BoolStorage", dtypes.bool_)
 ComplexDoubleStorage = _class_of("ComplexDoubleStorage", dtypes.complex128)
 ComplexFloatStorage = _class_of("ComplexFloatStorage", dtypes.complex64)
 STORAGE_CLASSES = (
-    DoubleStorage, FloatStorage, HalfStorage, BFloat16Storage, LongStorage, IntStorage, ShortStorage, CharStorage, ByteStorage,
-    BoolStorage, ComplexDoubleStorage, ComplexFloatStorage,
+    DoubleStorage, FloatStorage, HalfStorage, BFloat16Storage, LongStorage, IntStorage, ShortStorage, CharStorage,
+    ByteStorage, BoolStorage, ComplexDoubleStorage, ComplexFloatStorage,
 )  # fmt: skip
 
 
@@ -452,7 +472,9 @@ class StorageMethods:
         size = 0
         if where is META and self._meta.numel:
             span = zip(self._meta.shape, self._meta.strides, strict=True)
-            size = (self._offset + 1 + sum((length - 1) * stride for length, stride in span)) * self._meta.dtype.itemsize
+            size = (
+                self._offset + 1 + sum((length - 1) * stride for length, stride in span)
+            ) * self._meta.dtype.itemsize
         return UntypedStorage._of(self._storage, where, size)
 
     def storage(self: Any) -> TypedStorage:
@@ -478,7 +500,9 @@ class StorageMethods:
             raise RuntimeError("set_ cannot be used on a tensor that has a gradient history; detach() it first")
         made = _viewed(self, source, storage_offset, size, stride)
         if made._meta.dtype is not self._meta.dtype:
-            raise RuntimeError(f"Could not set tensor of type {made._meta.dtype} to a tensor of type {self._meta.dtype}")
+            raise RuntimeError(
+                f"Could not set tensor of type {made._meta.dtype} to a tensor of type {self._meta.dtype}"
+            )
         self.data = made
         wrote(self, "set_")
         return self
@@ -492,7 +516,9 @@ def _viewed(self: Any, source: Any, offset: int, size: Any, stride: Any) -> Any:
     if isinstance(source, TensorData):
         if size is None:
             return source
-        return from_storage(source._storage, source._meta.dtype, offset, size, stride or contiguous_strides(size), source._meta.device)
+        return from_storage(
+            source._storage, source._meta.dtype, offset, size, stride or contiguous_strides(size), source._meta.device
+        )
     if isinstance(source, TypedStorage):
         kind = source.dtype
     untyped = source.untyped()

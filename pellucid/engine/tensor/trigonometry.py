@@ -11,23 +11,41 @@ from pellucid.engine.tensor.arguments import binary_of_tensors, in_place, need_t
 sin = unary(ops.sin, "sin", "Sine of angles in radians.", "torch.sin(torch.tensor([0.0]))\n    tensor([0.])")
 cos = unary(ops.cos, "cos", "Cosine of angles in radians.", "torch.cos(torch.tensor([0.0]))\n    tensor([1.])")
 tan = unary(ops.tan, "tan", "Tangent of angles in radians.", "torch.tan(torch.tensor([0.0]))\n    tensor([0.])")
-asin = unary(ops.asin, "asin", "Angles in [-pi/2, pi/2] with these sines.", "torch.asin(torch.tensor([1.0]))\n    tensor([1.5708])")
-acos = unary(ops.acos, "acos", "Angles in [0, pi] with these cosines.", "torch.acos(torch.tensor([1.0]))\n    tensor([0.])")
+asin = unary(
+    ops.asin,
+    "asin",
+    "Angles in [-pi/2, pi/2] with these sines.",
+    "torch.asin(torch.tensor([1.0]))\n    tensor([1.5708])",
+)
+acos = unary(
+    ops.acos, "acos", "Angles in [0, pi] with these cosines.", "torch.acos(torch.tensor([1.0]))\n    tensor([0.])"
+)
 atan = unary(ops.atan, "atan", "Angles with these tangents.", "torch.atan(torch.tensor([1.0]))\n    tensor([0.7854])")
 sinh = unary(ops.sinh, "sinh", "Hyperbolic sine.", "torch.sinh(torch.tensor([0.0]))\n    tensor([0.])")
 cosh = unary(ops.cosh, "cosh", "Hyperbolic cosine.", "torch.cosh(torch.tensor([0.0]))\n    tensor([1.])")
 asinh = unary(ops.asinh, "asinh", "Inverse hyperbolic sine.", "torch.asinh(torch.tensor([0.0]))\n    tensor([0.])")
 acosh = unary(ops.acosh, "acosh", "Inverse hyperbolic cosine.", "torch.acosh(torch.tensor([1.0]))\n    tensor([0.])")
 atanh = unary(ops.atanh, "atanh", "Inverse hyperbolic tangent.", "torch.atanh(torch.tensor([0.0]))\n    tensor([0.])")
-sinc = unary(ops.sinc, "sinc", "sin(pi x) / (pi x), and 1 at 0.", "torch.sinc(torch.tensor([0.0, 0.5]))\n    tensor([1.0000, 0.6366])")
+sinc = unary(
+    ops.sinc,
+    "sinc",
+    "sin(pi x) / (pi x), and 1 at 0.",
+    "torch.sinc(torch.tensor([0.0, 0.5]))\n    tensor([1.0000, 0.6366])",
+)
 arcsin, arccos, arctan = asin, acos, atan
 arcsinh, arccosh, arctanh = asinh, acosh, atanh
 atan2 = binary_of_tensors(
-    ops.atan2, "atan2", "Angles of the points (other, input).", "torch.atan2(torch.tensor([1.0]), torch.tensor([-1.0]))\n    tensor([2.3562])"
+    ops.atan2,
+    "atan2",
+    "Angles of the points (other, input).",
+    "torch.atan2(torch.tensor([1.0]), torch.tensor([-1.0]))\n    tensor([2.3562])",
 )
 arctan2 = atan2
 hypot = binary_of_tensors(
-    ops.hypot, "hypot", "Lengths of hypotenuses.", "torch.hypot(torch.tensor([3.0]), torch.tensor([4.0]))\n    tensor([5.])"
+    ops.hypot,
+    "hypot",
+    "Lengths of hypotenuses.",
+    "torch.hypot(torch.tensor([3.0]), torch.tensor([4.0]))\n    tensor([5.])",
 )
 
 

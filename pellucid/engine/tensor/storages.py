@@ -5,6 +5,7 @@ The bytes themselves are core's `Storage`; there is one handle for each, made wh
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import weakref
 from collections.abc import Iterator
@@ -221,7 +222,8 @@ class TypedStorage(metaclass=_StorageClass):
     """
 
     dtype: Any = None
-    is_sparse: ClassVar[bool] = False
+    is_sparse: ClassVar[builtins.bool] = False
+    _untyped_storage: UntypedStorage
 
     def __new__(
         cls, *args: Any, dtype: Any = None, device: Any = None, wrap_storage: Any = None, **unknown: Any

@@ -1,4 +1,4 @@
-"""Histories of views and writes, the order of a pass, custom Functions among them; programs that both frameworks run."""
+"""Histories of views and writes, the order of a pass, custom Functions; programs that both frameworks run."""
 
 from __future__ import annotations
 
@@ -528,22 +528,6 @@ def setitem_scalar_tensor(lib: Any) -> Any:
 
 
 @program
-def set_grad_enabled_inside(lib: Any) -> Any:
-    x = leaf(lib)
-    lib.set_grad_enabled(False)
-    y = x * 2
-    lib.set_grad_enabled(True)
-    return (y.requires_grad, (x * 2).requires_grad)
-
-
-@program
-def jacobian_like(lib: Any) -> Any:
-    x = leaf(lib)
-    y = x**2
-    return [lib.autograd.grad(y, x, grad_outputs=g, retain_graph=True)[0] for g in lib.eye(3)]
-
-
-@program
 def complex_view(lib: Any) -> Any:
     x = lib.tensor([1 + 2j, 3 - 1j], requires_grad=True)
     y = lib.view_as_real(x)
@@ -564,17 +548,6 @@ def grad_layout_t(lib: Any) -> Any:
     w = lib.ones(2, 3, requires_grad=True)
     (lib.ones(4, 3) @ w.t()).sum().backward()
     return w.grad
-
-
-@program
-def once(lib: Any) -> Any:
-    x = leaf(lib)
-    y = x.clone()
-    y.sum().backward()
-    g = x.grad
-    y2 = x.clone()
-    (y2 * 1).sum().backward()
-    return g is x.grad
 
 
 @program

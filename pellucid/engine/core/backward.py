@@ -6,6 +6,7 @@ One loop, no recursion: a chain of any length runs. `pdb` steps from `loss.backw
 from __future__ import annotations
 
 import heapq
+import os
 import sys
 import threading
 import warnings
@@ -505,16 +506,31 @@ def _references(gradient: Any) -> tuple[int, int]:
 
 def accumulate(variable: Any, gradient: Any, create_graph: bool) -> None:
     """Put a gradient into a leaf's `.grad`, or add it to what is there; a gradient that nobody else holds is not copied."""
-    held = variable._grad
-    if held is None:
-        if not create_graph and _is_exclusive(gradient, variable._meta):
-            variable._grad = gradient
+    with _Accumulating.lock:
+        held = variable._grad
+        if held is None:
+            if not create_graph and _is_exclusive(gradient, variable._meta):
+                variable._grad = gradient
+            else:
+                variable._grad = _copied(gradient, variable._meta)
+        elif create_graph:
+            variable._grad = held + gradient
         else:
-            variable._grad = _copied(gradient, variable._meta)
-    elif create_graph:
-        variable._grad = held + gradient
-    else:
-        held.add_(gradient)
+            held.add_(gradient)
+
+
+class _Accumulating:
+    """Threads that go backwards into the same leaf take turns, since an addition in place is a reading and a writing."""
+
+    lock = threading.RLock()
+
+
+def _renew_lock() -> None:
+    _Accumulating.lock = threading.RLock()  # the thread that held it does not exist in the child
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def _copied(gradient: Any, meta: Meta) -> Any:

@@ -1,4 +1,6 @@
-"""Activation functions that are not plain mathematics: gelu, silu, leaky and exponential units, soft and hard variants."""
+"""Activation functions that are not plain mathematics: gelu, silu, leaky and exponential units, soft and hard
+variants.
+"""
 
 from __future__ import annotations
 
@@ -241,7 +243,11 @@ def rrelu_slopes(x: np.ndarray, *, lower: float, upper: float, generator: Any) -
 
 @rrelu_slopes.meta
 def rrelu_slopes_meta(x: Meta, *, lower: float, upper: float, generator: Any) -> Meta:
-    check(x.dtype.category == 2, f"\"rrelu_with_noise_out_cpu\" not implemented for '{title(x.dtype)}'", NotImplementedError)
+    check(
+        x.dtype.category == 2,
+        f"\"rrelu_with_noise_out_cpu\" not implemented for '{title(x.dtype)}'",
+        NotImplementedError,
+    )
     return x.like()
 
 

@@ -1,4 +1,6 @@
-"""Losses over classes that are one node of the graph with their reduction: negative log-likelihood and the margin losses."""
+"""Losses over classes that are one node of the graph with their reduction: negative log-likelihood and the margin
+losses.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,16 @@ def _by_class(index: np.ndarray, weight: Any, kind: np.dtype, ignore_index: int,
     ignored = index == ignore_index
     wrong = ~ignored & ((index < 0) | (index >= classes))
     if wrong.any():
-        raise IndexError(f"Target {int(index[wrong][0])} is out of bounds: there are {classes} classes, 0 to {classes - 1}.")
+        raise IndexError(
+            f"Target {int(index[wrong][0])} is out of bounds: there are {classes} classes, 0 to {classes - 1}."
+        )
     if weight is None:
         return np.where(ignored, 0, 1).astype(kind)
-    return np.where(ignored, 0, weight[np.where(ignored, 0, index)]).astype(kind) if classes else np.zeros(index.shape, kind)
+    return (
+        np.where(ignored, 0, weight[np.where(ignored, 0, index)]).astype(kind)
+        if classes
+        else np.zeros(index.shape, kind)
+    )
 
 
 @op
@@ -50,7 +58,8 @@ def _nll_node(settings: dict[str, Any]) -> str:
 def nll(
     x: np.ndarray, target: np.ndarray, weight: Any, *, ignore_index: int, reduction: str, spatial: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Minus x at each item's class (axis 1, or 0 of a vector) times the class's weight, 0 for an ignored item, and the weights' sum.
+    """Minus x at each item's class (axis 1, or 0 of a vector) times the class's weight, 0 for an ignored item, and
+    the weights' sum.
 
     The mean divides by that sum.
     """
@@ -77,18 +86,21 @@ def nll_meta(
     classes = x.shape[_class_axis(x.ndim)]
     check(
         target.dtype in (dtypes.int64, dtypes.uint8),
-        f"expected target dtype to be Long or Byte, but got {title(target.dtype)}: class indices need target.long() (expected scalar"
+        f"expected target dtype to be Long or Byte, but got {title(target.dtype)}: class indices need target.long() "
+        "(expected scalar"
         f" type Long but found {title(target.dtype)})",
     )
     check(x.dtype.category == 2, f"\"nll_loss_out_frame\" not implemented for '{title(x.dtype)}'", NotImplementedError)
     check(
         weight is None or weight.ndim == 1 and weight.numel == classes,
-        f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape:"
+        f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+        "shape:"
         f" {list(getattr(weight, 'shape', ()))}",
     )
     check(
         weight is None or weight.dtype is x.dtype,
-        f"expected scalar type {title(x.dtype)} but found {title(weight.dtype) if weight is not None else ''} (the class weights need"
+        f"expected scalar type {title(x.dtype)} but found {title(weight.dtype) if weight is not None else ''} (the "
+        "class weights need"
         " the dtype of the input)",
     )
     shape = () if x.ndim == 1 or reduction != "none" else target.shape
@@ -103,7 +115,9 @@ def nll_dx(dy: Any, target: Any, weight: Any, scale: Any, x_meta: Meta, ignore_i
 
 
 @op(grad_name="NllLossBackwardBackward0")
-def nll_spread(cotangent: np.ndarray, target: np.ndarray, weight: Any, *, size: tuple[int, ...], ignore_index: int) -> np.ndarray:
+def nll_spread(
+    cotangent: np.ndarray, target: np.ndarray, weight: Any, *, size: tuple[int, ...], ignore_index: int
+) -> np.ndarray:
     """Zeros of the shape of x with minus the weighted cotangent (of shape () or the target's) at each item's class."""
     result = np.zeros(size, cotangent.dtype)
     if not result.size:
@@ -129,18 +143,25 @@ def nll_spread_dcotangent(dy: Any, target: Any, weight: Any, cotangent_meta: Met
 
 
 def _margins(x: np.ndarray, target: np.ndarray, margin: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, their classes as a column, and how far every other class is above the row's own minus the margin (0 at the own)."""
+    """Rows, their classes as a column, and how far every other class is above the row's own minus the margin (0 at
+    the own).
+    """
     rows = x.reshape(-1, x.shape[-1]) if x.ndim else x.reshape(1, 1)
     places = target.reshape(-1, 1).astype(np.int64, copy=False)
     if places.size and (places.min() < 0 or places.max() >= rows.shape[1]):
-        raise RuntimeError(f"target out of range: there are {rows.shape[1]} classes, the targets go from {places.min()} to {places.max()}")
+        raise RuntimeError(
+            f"target out of range: there are {rows.shape[1]} classes, the targets go from {places.min()} to "
+            f"{places.max()}"
+        )
     gaps = np.maximum(margin - np.take_along_axis(rows, places, 1) + rows, 0)
     np.put_along_axis(gaps, places, 0, 1)
     return rows, places, gaps
 
 
 @op(grad_name="MultiMarginLossBackward0")
-def multi_margin(x: np.ndarray, target: np.ndarray, weight: Any, *, p: int, margin: float, reduction: str) -> np.ndarray:
+def multi_margin(
+    x: np.ndarray, target: np.ndarray, weight: Any, *, p: int, margin: float, reduction: str
+) -> np.ndarray:
     """The mean over classes of max(0, margin - x[target] + x[i])**p for i other than the target."""
     rows, places, gaps = _margins(x, target, margin)
     powers = gaps if p == 1 else gaps * gaps
@@ -152,14 +173,21 @@ def multi_margin(x: np.ndarray, target: np.ndarray, weight: Any, *, p: int, marg
 
 @multi_margin.meta
 def multi_margin_meta(x: Meta, target: Meta, weight: Any, *, p: int, margin: float, reduction: str) -> Meta:
-    check(x.dtype.category == 2, f"\"multi_margin_loss_cpu\" not implemented for '{title(x.dtype)}'", NotImplementedError)
-    check(target.dtype is dtypes.int64, f"expected scalar type Long but found {title(target.dtype)}: convert the target with .long()")
+    check(
+        x.dtype.category == 2, f"\"multi_margin_loss_cpu\" not implemented for '{title(x.dtype)}'", NotImplementedError
+    )
+    check(
+        target.dtype is dtypes.int64,
+        f"expected scalar type Long but found {title(target.dtype)}: convert the target with .long()",
+    )
     shape = target.shape if x.ndim == 2 else target.shape[:0]
     return x.like(shape if reduction == "none" else ())
 
 
 @multi_margin.vjp("x")
-def multi_margin_dx(dy: Any, x: Any, target: Any, weight: Any, x_meta: Meta, p: int, margin: float, reduction: str) -> Any:
+def multi_margin_dx(
+    dy: Any, x: Any, target: Any, weight: Any, x_meta: Meta, p: int, margin: float, reduction: str
+) -> Any:
     slope = multi_margin_slope(x, target, weight, p=p, margin=margin)
     count = x_meta.shape[0] if x_meta.ndim == 2 else 1
     given = div(dy, max(count, 1)) if reduction == "mean" else dy
@@ -183,7 +211,9 @@ def multi_margin_slope_meta(x: Meta, target: Meta, weight: Any, *, p: int, margi
 
 
 def _labelled(x: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The gaps 1 - x[label] + x[i] where they count and are positive, for every label before the first -1, and the labels' rows."""
+    """The gaps 1 - x[label] + x[i] where they count and are positive, for every label before the first -1, and the
+    labels' rows.
+    """
     rows = x.reshape(-1, x.shape[-1] if x.ndim else 1)
     labels = target.reshape(rows.shape).astype(np.int64, copy=False)
     if labels.size and (labels.min() < -1 or labels.max() >= rows.shape[1]):
@@ -207,8 +237,15 @@ def multilabel_margin(x: np.ndarray, target: np.ndarray, *, reduction: str) -> n
 
 @multilabel_margin.meta
 def multilabel_margin_meta(x: Meta, target: Meta, *, reduction: str) -> Meta:
-    check(x.dtype.category == 2, f"\"multilabel_margin_loss_forward_out_frame\" not implemented for '{title(x.dtype)}'", NotImplementedError)
-    check(target.dtype is dtypes.int64, f"expected scalar type Long but found {title(target.dtype)}: convert the target with .long()")
+    check(
+        x.dtype.category == 2,
+        f"\"multilabel_margin_loss_forward_out_frame\" not implemented for '{title(x.dtype)}'",
+        NotImplementedError,
+    )
+    check(
+        target.dtype is dtypes.int64,
+        f"expected scalar type Long but found {title(target.dtype)}: convert the target with .long()",
+    )
     return x.like(x.shape[:-1] if reduction == "none" else ())
 
 

@@ -18,7 +18,9 @@ Ints = tuple[int, ...]
 
 
 def _with_blanks(targets: np.ndarray, lengths: np.ndarray, blank: int) -> tuple[np.ndarray, np.ndarray]:
-    """Each padded target with blanks around its labels, and where a step over a blank is allowed (between unequal labels)."""
+    """Each padded target with blanks around its labels, and where a step over a blank is allowed (between unequal
+    labels).
+    """
     batch, longest = targets.shape
     known = np.arange(longest) < lengths[:, None]
     states = np.full((batch, 2 * longest + 1), blank, np.int64)
@@ -87,8 +89,12 @@ def _backward(emitted: np.ndarray, skips: np.ndarray, steps: np.ndarray, lengths
 
 
 @op(outputs=("y", "alpha"), grad_name="CtcLossBackward0")
-def ctc(log_probs: np.ndarray, targets: np.ndarray, *, steps: Ints, lengths: Ints, blank: int) -> tuple[np.ndarray, np.ndarray]:
-    """Minus the log-probability of each padded target over all alignments with (T, N, C); infinite where none exists."""
+def ctc(
+    log_probs: np.ndarray, targets: np.ndarray, *, steps: Ints, lengths: Ints, blank: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Minus the log-probability of each padded target over all alignments with (T, N, C); infinite where none
+    exists.
+    """
     step, length = np.asarray(steps, np.int64), np.asarray(lengths, np.int64)
     _check_labels(targets, length, log_probs.shape[2])
     states, skips = _with_blanks(targets, length, blank)
@@ -106,7 +112,9 @@ def _check_labels(targets: np.ndarray, lengths: np.ndarray, classes: int) -> Non
     used = targets[np.arange(targets.shape[1]) < lengths[:, None]]
     if used.size and (used.min() < 0 or used.max() >= classes):
         wrong = int(used.min()) if used.min() < 0 else int(used.max())
-        raise IndexError(f"ctc_loss: the target {wrong} is out of bounds: there are {classes} classes, 0 to {classes - 1}")
+        raise IndexError(
+            f"ctc_loss: the target {wrong} is out of bounds: there are {classes} classes, 0 to {classes - 1}"
+        )
 
 
 @ctc.meta
@@ -130,11 +138,19 @@ def ctc_dlog_probs(
 
 @op(grad_name="CtcLossBackwardBackward0")
 def ctc_slope(
-    log_probs: np.ndarray, targets: np.ndarray, losses: np.ndarray, alpha: np.ndarray, *, steps: Ints, lengths: Ints, blank: int
+    log_probs: np.ndarray,
+    targets: np.ndarray,
+    losses: np.ndarray,
+    alpha: np.ndarray,
+    *,
+    steps: Ints,
+    lengths: Ints,
+    blank: int,
 ) -> np.ndarray:
     """Probability minus expected share of each class at each step; 0 after the end, and where no alignment exists.
 
-    As PyTorch's: the gradient with respect to log-probabilities that came out of a log_softmax. It has no gradient of its own.
+    As PyTorch's: the gradient with respect to log-probabilities that came out of a log_softmax. It has no gradient
+    of its own.
     """
     step, length = np.asarray(steps, np.int64), np.asarray(lengths, np.int64)
     states, skips = _with_blanks(targets, length, blank)

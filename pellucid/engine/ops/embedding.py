@@ -19,7 +19,8 @@ def embedding(weight: np.ndarray, index: np.ndarray, *, padding_idx: int, scale_
     if index.size and (index.min() < 0 or index.max() >= len(weight)):
         wrong = int(index.min()) if index.min() < 0 else int(index.max())
         raise IndexError(
-            f"index out of range in self: the index {wrong} is not in 0..{len(weight) - 1}, the rows of a table of {len(weight)};"
+            f"index out of range in self: the index {wrong} is not in 0..{len(weight) - 1}, the rows of a table of "
+            f"{len(weight)};"
             " is num_embeddings large enough for the vocabulary?"
         )
     return np.take(weight, index, axis=0)
@@ -38,11 +39,15 @@ def embedding_meta(weight: Meta, index: Meta, *, padding_idx: int, scale_grad_by
 
 @embedding.vjp("weight")
 def embedding_dweight(dy: Any, index: Any, weight_meta: Meta, padding_idx: int, scale_grad_by_freq: bool) -> Any:
-    return embedding_rows(dy, index, rows=weight_meta.shape[0], padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq)
+    return embedding_rows(
+        dy, index, rows=weight_meta.shape[0], padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq
+    )
 
 
 @op(grad_name="EmbeddingDenseBackwardBackward0")
-def embedding_rows(parts: np.ndarray, index: np.ndarray, *, rows: int, padding_idx: int, scale_grad_by_freq: bool) -> np.ndarray:
+def embedding_rows(
+    parts: np.ndarray, index: np.ndarray, *, rows: int, padding_idx: int, scale_grad_by_freq: bool
+) -> np.ndarray:
     """Rows of gradient added up at their positions; those of `padding_idx` are dropped."""
     flat = index.reshape(-1)
     width = parts.shape[-1]

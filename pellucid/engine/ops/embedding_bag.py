@@ -27,7 +27,8 @@ def _bags(offsets: np.ndarray, count: int, last: bool) -> np.ndarray:
     )
     check(
         not offsets.size or offsets[-1] <= count,
-        f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of {int(offsets[-1]) if offsets.size else 0}",
+        f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of "
+        f"{int(offsets[-1]) if offsets.size else 0}",
     )
     check(bool(np.all(offsets[1:] >= offsets[:-1])), f"offsets must not decrease, but got {offsets.tolist()}")
     bags = np.searchsorted(offsets, np.arange(count), side="right") - 1
@@ -38,7 +39,9 @@ def _bags(offsets: np.ndarray, count: int, last: bool) -> np.ndarray:
 def bag_shares(
     index: np.ndarray, offsets: np.ndarray, weight: np.ndarray, *, mean: bool, last: bool, padding_idx: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The bag of each position and its factor there: 0 for padding and for positions of no bag, in a mean 1 over the rest."""
+    """The bag of each position and its factor there: 0 for padding and for positions of no bag, in a mean 1 over
+    the rest.
+    """
     bags = _bags(offsets, len(index), last)
     counted = (index != padding_idx) & (bags >= 0)
     bags = np.maximum(bags, 0)
@@ -49,7 +52,9 @@ def bag_shares(
 
 
 @bag_shares.meta
-def bag_shares_meta(index: Meta, offsets: Meta, weight: Meta, *, mean: bool, last: bool, padding_idx: int) -> tuple[Meta, Meta]:
+def bag_shares_meta(
+    index: Meta, offsets: Meta, weight: Meta, *, mean: bool, last: bool, padding_idx: int
+) -> tuple[Meta, Meta]:
     return Meta.of(index.shape, dtypes.int64, index.device), Meta.of(index.shape, weight.dtype, index.device)
 
 
@@ -58,14 +63,16 @@ def embedding_bag(
     weight: np.ndarray, index: np.ndarray, offsets: np.ndarray, per_sample: Any, *,
     mode: str, last: bool, padding_idx: int, scale_grad_by_freq: bool,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """Bag k reduces the rows at `index[offsets[k]:offsets[k + 1]]`; padding does not take part, and an empty bag gives 0.
+    """Bag k reduces the rows at `index[offsets[k]:offsets[k + 1]]`; padding does not take part, and an empty bag
+    gives 0.
 
     In mode "max" `winners` is the row that each maximum came from (-1: none); otherwise it is empty.
     """
     if index.size and (index.min() < 0 or index.max() >= len(weight)):
         place = int(np.flatnonzero((index < 0) | (index >= len(weight)))[0])
         raise RuntimeError(
-            f"embedding_bag: Index {place} of input takes value {int(index[place])} which is not in the valid range [0, {len(weight)})"
+            f"embedding_bag: Index {place} of input takes value {int(index[place])} which is not in the valid range "
+            f"[0, {len(weight)})"
             " (Expected i < index_size to be true, but got false)"
         )
     number = len(offsets) - last
@@ -94,18 +101,29 @@ def embedding_bag(
 
 @embedding_bag.meta
 def embedding_bag_meta(
-    weight: Meta, index: Meta, offsets: Meta, per_sample: Any, *, mode: str, last: bool, padding_idx: int, scale_grad_by_freq: bool
+    weight: Meta,
+    index: Meta,
+    offsets: Meta,
+    per_sample: Any,
+    *,
+    mode: str,
+    last: bool,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
 ) -> tuple[Meta, Meta]:
     for position, name, each in ((1, "indices", index), (1, "offsets", offsets)):
         check(
             each.dtype in (dtypes.int64, dtypes.int32),
-            f"Expected tensor for argument #{position} '{name}' to have one of the following scalar types: Long, Int; but got"
-            f" torch.{title(each.dtype)}Tensor instead (while checking arguments for embedding_bag): convert it with .long()",
+            f"Expected tensor for argument #{position} '{name}' to have one of the following scalar types: Long, Int; "
+            "but got"
+            f" torch.{title(each.dtype)}Tensor instead (while checking arguments for embedding_bag): convert it with "
+            ".long()",
         )
     check(weight.ndim == 2, f"'weight' must be 2-D (got shape {list(weight.shape)})")
     check(
         weight.dtype.category == 2,
-        f"expected 'weight' to be of a floating point type, but got {weight.dtype} (while checking arguments for embedding_bag)",
+        f"expected 'weight' to be of a floating point type, but got {weight.dtype} (while checking arguments for "
+        "embedding_bag)",
     )
     check(
         per_sample is None or per_sample.dtype is weight.dtype,
@@ -120,8 +138,8 @@ def embedding_bag_meta(
 
 @embedding_bag.vjp("weight", "per_sample")
 def embedding_bag_gradients(
-    dy: Any, weight: Any, index: Any, offsets: Any, per_sample: Any, winners: Any, weight_meta: Meta, needs: tuple[bool, ...],
-    mode: str, last: bool, padding_idx: int, scale_grad_by_freq: bool,
+    dy: Any, weight: Any, index: Any, offsets: Any, per_sample: Any, winners: Any, weight_meta: Meta,
+    needs: tuple[bool, ...], mode: str, last: bool, padding_idx: int, scale_grad_by_freq: bool,
 ) -> Any:  # fmt: skip
     if mode == "max":
         return rows_of_winners(dy, winners, rows=weight_meta.shape[0]), None

@@ -113,7 +113,8 @@ def binary_cross_entropy(x: np.ndarray, target: np.ndarray, weight: Any, *, redu
     outside = ~((x >= 0) & (x <= 1))
     if outside.any():
         raise RuntimeError(
-            f"all elements of input should be between 0 and 1, but there is {x[outside][0]}: does the model lack a sigmoid before"
+            f"all elements of input should be between 0 and 1, but there is {x[outside][0]}: does the model lack a "
+            "sigmoid before"
             " binary_cross_entropy? (binary_cross_entropy_with_logits takes any number)"
         )
     values = (target - 1) * np.maximum(np.log1p(-x), -100) - target * np.maximum(np.log(x), -100)
@@ -141,7 +142,9 @@ def _log_sigmoid(x: np.ndarray) -> np.ndarray:
 
 
 @op(grad_name="BinaryCrossEntropyWithLogitsBackward0")
-def logits_cross_entropy(x: np.ndarray, target: np.ndarray, weight: Any, positive: Any, *, reduction: str) -> np.ndarray:
+def logits_cross_entropy(
+    x: np.ndarray, target: np.ndarray, weight: Any, positive: Any, *, reduction: str
+) -> np.ndarray:
     """Binary cross entropy of sigmoid(x), without overflow; `positive` multiplies the loss of positives."""
     smooth = _log_sigmoid(x)
     if positive is not None:

@@ -1,4 +1,6 @@
-"""Softmax and the normalising layers: forward passes that also return their statistics, backward passes made of operators."""
+"""Softmax and the normalising layers: forward passes that also return their statistics, backward passes made of
+operators.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,8 @@ def _softmax_meta(name: str) -> Any:
     def rule(x: Meta, *, dim: int, dtype: dtype_type) -> Meta:
         check(
             dtype.category == 2,
-            f"\"{name}_lastdim_kernel_impl\" not implemented for '{title(dtype)}' (pass dtype=torch.float32, or convert the input)",
+            f"\"{name}_lastdim_kernel_impl\" not implemented for '{title(dtype)}' (pass dtype=torch.float32, or "
+            "convert the input)",
             NotImplementedError,
         )
         return Meta.of(x.shape, dtype, x.device)
@@ -171,7 +174,9 @@ def _wide(x: Any) -> Any:
 
 
 @op(outputs=("y", "centre", "scale"), grad_name="NativeLayerNormBackward0")
-def layer_norm(x: np.ndarray, weight: Any, bias: Any, *, axes: int, eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def layer_norm(
+    x: np.ndarray, weight: Any, bias: Any, *, axes: int, eps: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The last `axes` axes of each element centred and scaled to deviation 1, then weight and bias."""
     dim = tuple(range(x.ndim - axes, x.ndim))
     centre, scale = _statistics(x, dim, eps)
@@ -180,7 +185,11 @@ def layer_norm(x: np.ndarray, weight: Any, bias: Any, *, axes: int, eps: float) 
 
 def _check_parameters(name: str, x: Meta, *parameters: Any) -> None:
     """Floating inputs only; parameters of the input's dtype, or of float32 beside a half type."""
-    check(x.dtype.category == 2, f"\"{name}\" not implemented for '{title(x.dtype)}': convert the input with .float()", NotImplementedError)
+    check(
+        x.dtype.category == 2,
+        f"\"{name}\" not implemented for '{title(x.dtype)}': convert the input with .float()",
+        NotImplementedError,
+    )
     for each in parameters:
         check(
             each is None or each.dtype is x.dtype or (x.dtype in HALF and each.dtype is float32),
@@ -202,7 +211,9 @@ def layer_norm_meta(x: Meta, weight: Any, bias: Any, *, axes: int, eps: float) -
 
 
 @layer_norm.vjp("x", "weight", "bias")
-def layer_norm_gradients(dy: Any, x: Any, weight: Any, centre: Any, scale: Any, needs: tuple[bool, ...], axes: int) -> Any:
+def layer_norm_gradients(
+    dy: Any, x: Any, weight: Any, centre: Any, scale: Any, needs: tuple[bool, ...], axes: int
+) -> Any:
     x, given = _wide(x), _wide(dy)
     centre, scale = centre.detach(), scale.detach()
     ndim = x._meta.ndim
@@ -214,8 +225,12 @@ def layer_norm_gradients(dy: Any, x: Any, weight: Any, centre: Any, scale: Any, 
 
 
 @op(outputs=("y", "centre", "scale"), grad_name="NativeGroupNormBackward0")
-def group_norm(x: np.ndarray, weight: Any, bias: Any, *, groups: int, eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The channels of each sample in groups, each group centred and scaled to deviation 1, then weight and bias per channel."""
+def group_norm(
+    x: np.ndarray, weight: Any, bias: Any, *, groups: int, eps: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The channels of each sample in groups, each group centred and scaled to deviation 1, then weight and bias per
+    channel.
+    """
     grouped = x.reshape(x.shape[0], groups, x.size // max(x.shape[0] * groups, 1))
     centre, scale = _statistics(grouped, (2,), eps)
     y = ((grouped - centre) * scale).reshape(x.shape)
@@ -246,7 +261,9 @@ def group_norm_gradients(
     grouped = reshape_to(x, grouped_shape)
     dx = None
     if needs[0]:
-        dx = reshape_to(_normalised_gradient(reshape_to(inner, grouped_shape), grouped, centre, scale, (2,)), tuple(x_meta.shape))
+        dx = reshape_to(
+            _normalised_gradient(reshape_to(inner, grouped_shape), grouped, centre, scale, (2,)), tuple(x_meta.shape)
+        )
     others = tuple([axis for axis in range(x_meta.ndim) if axis != 1])
     dweight = dbias = None
     if needs[1]:
@@ -258,7 +275,9 @@ def group_norm_gradients(
 
 
 @op(outputs=("y", "centre", "scale"), grad_name="NativeBatchNormBackward0")
-def batch_norm(x: np.ndarray, weight: Any, bias: Any, running_mean: Any, running_var: Any, *, training: bool, eps: float) -> Any:
+def batch_norm(
+    x: np.ndarray, weight: Any, bias: Any, running_mean: Any, running_var: Any, *, training: bool, eps: float
+) -> Any:
     """Each channel (axis 1) centred and scaled by the batch's statistics, or in evaluation by the given ones."""
     dim = (0, *range(2, x.ndim))
     shape = (1, -1, *(1,) * (x.ndim - 2))
@@ -268,19 +287,31 @@ def batch_norm(x: np.ndarray, weight: Any, bias: Any, running_mean: Any, running
         centre = running_mean.reshape(shape).astype(x.dtype, copy=False)
         scale = 1 / np.sqrt(running_var.reshape(shape).astype(x.dtype, copy=False) + np.asarray(eps, x.dtype))
     y = _normalise(
-        x, centre, scale, None if weight is None else weight.reshape(shape), None if bias is None else bias.reshape(shape)
+        x,
+        centre,
+        scale,
+        None if weight is None else weight.reshape(shape),
+        None if bias is None else bias.reshape(shape),
     )
     return y, centre.copy(), scale
 
 
 @batch_norm.meta
-def batch_norm_meta(x: Meta, weight: Any, bias: Any, running_mean: Any, running_var: Any, *, training: bool, eps: float) -> Any:
+def batch_norm_meta(
+    x: Meta, weight: Any, bias: Any, running_mean: Any, running_var: Any, *, training: bool, eps: float
+) -> Any:
     channels = x.shape[1]
     _check_parameters("batch_norm", x, weight, bias, running_mean, running_var)
-    for name, each in (("weight", weight), ("bias", bias), ("running_mean", running_mean), ("running_var", running_var)):
+    for name, each in (
+        ("weight", weight),
+        ("bias", bias),
+        ("running_mean", running_mean),
+        ("running_var", running_var),
+    ):
         check(
             each is None or each.numel == channels,
-            f"{name} should contain {channels} elements not {getattr(each, 'numel', 0)} (one per channel of the input {list(x.shape)})",
+            f"{name} should contain {channels} elements not {getattr(each, 'numel', 0)} (one per channel of the input "
+            f"{list(x.shape)})",
         )
     from pellucid.engine.core.meta import preserved_strides
 
@@ -300,5 +331,7 @@ def batch_norm_gradients(
     dx = None
     if needs[0]:
         dx = _normalised_gradient(inner, x, centre, scale, dim) if training else mul(inner, scale)
-    dweight = total(mul(given, _hat(x, centre, scale, dim if training else None)), dim, keepdim=False) if needs[1] else None
+    dweight = (
+        total(mul(given, _hat(x, centre, scale, dim if training else None)), dim, keepdim=False) if needs[1] else None
+    )
     return dx, dweight, total(given, dim, keepdim=False) if needs[2] else None

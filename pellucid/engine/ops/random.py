@@ -1,4 +1,6 @@
-"""Operators that draw from a generator. The streams are core/random.py's; here they meet shapes, strides and gradients."""
+"""Operators that draw from a generator. The streams are core/random.py's; here they meet shapes, strides and
+gradients.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,18 @@ def source(generator: Any) -> streams.Generator:
     return generator
 
 
-_NODE = {"normal": "NormalBackward0", "uniform": "UniformBackward0", "integers": "RandomBackward0", "exponential": "ExponentialBackward0"}
+_NODE = {
+    "normal": "NormalBackward0",
+    "uniform": "UniformBackward0",
+    "integers": "RandomBackward0",
+    "exponential": "ExponentialBackward0",
+}
 
 
-@op(half="keep", grad_name=lambda settings: _NODE.get(settings["stream"], settings["stream"].title().replace("_", "") + "Backward0"))
+@op(
+    half="keep",
+    grad_name=lambda settings: _NODE.get(settings["stream"], settings["stream"].title().replace("_", "") + "Backward0"),
+)
 def fill_random(x: np.ndarray, *, stream: str, parameters: tuple[Any, ...], generator: Any) -> np.ndarray:
     """Numbers of a stream in the shape of `x`, drawn in the order in which PyTorch would fill its strides."""
     result = np.empty_like(x, order="K")
@@ -73,7 +83,9 @@ def bernoulli_dp(dy: Any) -> Any:
 @op(half="keep", grad_name="BernoulliBackward1")
 def bernoulli_into(x: np.ndarray, p: np.ndarray, *, generator: Any) -> np.ndarray:
     """1 with the probability that the broadcast `p` says, else 0, in the shape and dtype of `x`."""
-    return streams.bernoulli(source(generator), np.ascontiguousarray(np.broadcast_to(p, x.shape)).reshape(x.shape), x.shape, x.dtype)
+    return streams.bernoulli(
+        source(generator), np.ascontiguousarray(np.broadcast_to(p, x.shape)).reshape(x.shape), x.shape, x.dtype
+    )
 
 
 @bernoulli_into.meta
@@ -126,7 +138,9 @@ def multinomial(weights: np.ndarray, *, count: int, replacement: bool, generator
 @multinomial.meta
 def multinomial_meta(weights: Meta, *, count: int, replacement: bool, generator: Any) -> Meta:
     check(weights.ndim in (1, 2), "prob_dist must be 1 or 2 dim")
-    check(weights.dtype.category == 2, f"multinomial only supports floating-point dtypes for input, got: {weights.dtype}")
+    check(
+        weights.dtype.category == 2, f"multinomial only supports floating-point dtypes for input, got: {weights.dtype}"
+    )
     check(count > 0, "cannot sample n_sample <= 0 samples")
     check(
         replacement or count <= weights.shape[-1],

@@ -1,6 +1,7 @@
 """What one step of a recurrent network does after its matrix products: the gates of LSTM and GRU as one operator each.
 
-Ordinary gradients are one operator too; where a gradient is itself to be differentiated, the rules are made of plain operators.
+Ordinary gradients are one operator too; where a gradient is itself to be differentiated, the rules are made of
+plain operators.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ def _parts(x: Any, count: int) -> list[Any]:
 
 @op(outputs=("h", "memory", "active"), grad_name="ThnnFusedLstmCellBackward0")
 def lstm_gates(gates: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """New state and cell from the sums of the input, forget, cell and output gates, side by side; also what the gates let through."""
+    """New state and cell from the sums of the input, forget, cell and output gates, side by side; also what the
+    gates let through.
+    """
     active = np.empty_like(gates)
     size = c.shape[1]
     active[:, : 2 * size] = _sigmoid(gates[:, : 2 * size])

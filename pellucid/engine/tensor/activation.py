@@ -33,13 +33,17 @@ def prelu(input: Any, weight: Any) -> Any:
     tensor([-0.5000])
     """
     x, w = need_tensor(input, "prelu")._meta, need_tensor(weight, "prelu", "weight", 2)._meta
-    check(x.dtype is w.dtype, f"prelu: Type promoting not supported. Got {title(x.dtype)} and {title(w.dtype)}: convert the weight")
+    check(
+        x.dtype is w.dtype,
+        f"prelu: Type promoting not supported. Got {title(x.dtype)} and {title(w.dtype)}: convert the weight",
+    )
     if w.numel != 1:
         check(x.ndim > 0, "Not allow zero-dim input tensor.")
         channels = x.shape[1] if x.ndim >= 2 else 1
         check(
             channels == w.numel,
-            f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {w.numel} and channel size = {channels}.",
+            f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {w.numel} and channel "
+            f"size = {channels}.",
         )
     check(w.ndim <= 1, f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {w.ndim}")
     if w.ndim and x.ndim != 1:
@@ -106,7 +110,9 @@ def celu(input: Any, alpha: float = 1.0, *, out: Any = None, node: str = "CeluBa
     tensor([1.])
     """
     check(alpha != 0, "ZeroDivisionError: alpha cannot be 0 for CELU")
-    return ops.elu(need_tensor(input, "celu"), alpha=float(alpha), scale=1.0, input_scale=1.0 / alpha, node=node, out=out)
+    return ops.elu(
+        need_tensor(input, "celu"), alpha=float(alpha), scale=1.0, input_scale=1.0 / alpha, node=node, out=out
+    )
 
 
 def celu_(input: Any, alpha: float = 1.0) -> Any:
@@ -120,7 +126,13 @@ def celu_(input: Any, alpha: float = 1.0) -> Any:
 
 
 def rrelu(
-    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None, *, out: Any = None
+    input: Any,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    generator: Any = None,
+    *,
+    out: Any = None,
 ) -> Any:
     """leaky_relu with a slope drawn from [lower, upper) for each element in training, and their mean otherwise.
 

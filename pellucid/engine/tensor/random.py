@@ -42,7 +42,9 @@ def normal_(self: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = 
 
 
 def random_(self: Any, from_: Any = None, to: Any = None, *, generator: Any = None, **named: Any) -> Any:
-    """Fill with integers: from [from, to), from [0, from) when only one bound is given, or from the dtype's whole range."""
+    """Fill with integers: from [from, to), from [0, from) when only one bound is given, or from the dtype's whole
+    range.
+    """
     named_from = "from" in named
     from_ = named.pop("from", from_)
     _no_more(named, "random_")
@@ -158,7 +160,10 @@ def randint(
     if high is None:
         low, high = 0, low
     if size is None:
-        raise TypeError("randint() received an invalid combination of arguments - missing 'size': pass randint(high, size) or randint(low, high, size)")
+        raise TypeError(
+            "randint() received an invalid combination of arguments - missing 'size': pass randint(high, size) or "
+            "randint(low, high, size)"
+        )
     low, high = as_int(low, "randint", "low", 1), as_int(high, "randint", "high")
     check(low < high, f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     fill = lambda t: _fill(t, "integers", low, high, generator=generator)  # noqa: E731
@@ -263,7 +268,9 @@ def randint_like(
     return made.requires_grad_() if requires_grad else made
 
 
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, **options: Any) -> Any:
+def normal(
+    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, **options: Any
+) -> Any:
     """Normals of a mean and deviation: two numbers and a size, or tensors of either.
 
     >>> import pellucid as torch
@@ -272,13 +279,22 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     """
     if isinstance(mean, TensorData) or isinstance(std, TensorData):
         if size is not None:
-            raise TypeError("normal() received an invalid combination of arguments: size goes with two numbers, not with tensors")
+            raise TypeError(
+                "normal() received an invalid combination of arguments: size goes with two numbers, not with tensors"
+            )
         if not isinstance(std, TensorData):
             check(std >= 0, f"normal expects std >= 0.0, but found std {std}")
         return deliver(ops.normal_around(mean, std, generator=generator), out)
     if size is None:
         raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
-    made = _made(as_size((size,), "normal"), lambda t: normal_(t, mean, std, generator=generator), out, options.get("dtype"), options.get("layout"), options.get("device"))
+    made = _made(
+        as_size((size,), "normal"),
+        lambda t: normal_(t, mean, std, generator=generator),
+        out,
+        options.get("dtype"),
+        options.get("layout"),
+        options.get("device"),
+    )
     return made.requires_grad_() if options.get("requires_grad") else made
 
 
@@ -295,7 +311,9 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
     return deliver(ops.bernoulli(input, generator=generator), out)
 
 
-def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Any:
+def multinomial(
+    input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None
+) -> Any:
     """Categories drawn with probabilities proportional to each row of weights.
 
     >>> import pellucid as torch
@@ -304,7 +322,11 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
     """
     need_tensor(input, "multinomial")
     return ops.multinomial(
-        input, count=as_int(num_samples, "multinomial", "num_samples"), replacement=bool(replacement), generator=generator, out=out
+        input,
+        count=as_int(num_samples, "multinomial", "num_samples"),
+        replacement=bool(replacement),
+        generator=generator,
+        out=out,
     )
 
 

@@ -1,6 +1,7 @@
 """Recurrent networks over sequences, made of operators: lstm, gru, rnn_tanh, rnn_relu and their cells.
 
-The input's part of all gates is one product for the whole sequence; the recurrence then runs step by step. A packed batch holds
+The input's part of all gates is one product for the whole sequence; the recurrence then runs step by step. A packed
+batch holds
 the rows of a step together, fewer of them as sequences end.
 """
 
@@ -51,7 +52,8 @@ def _relu_step(gates: Any, h: Any, c: Any, own: Own) -> tuple[Any, Any]:
 
 
 def _prepared(step: Cell, rows: Any, weights: list[Any]) -> tuple[Any, Own]:
-    """The input's part of all gates, (rows, gates), and the state's weight, transposed, with the bias that its product still needs.
+    """The input's part of all gates, (rows, gates), and the state's weight, transposed, with the bias that its
+    product still needs.
 
     Where both products are only added, their biases are added once; the GRU multiplies the state's part first.
     """
@@ -75,7 +77,9 @@ def _run_dense(step: Cell, rows: Any, h: Any, c: Any, weights: list[Any], revers
     return stack(outputs), h, c
 
 
-def _run_packed(step: Cell, rows: Any, sizes: list[int], h: Any, c: Any, weights: list[Any], reverse: bool) -> tuple[Any, Any, Any]:
+def _run_packed(
+    step: Cell, rows: Any, sizes: list[int], h: Any, c: Any, weights: list[Any], reverse: bool
+) -> tuple[Any, Any, Any]:
     """Packed rows through one layer in one direction: packed outputs and each sequence's last states."""
     flat, own = _prepared(step, rows, weights)
     projection = weights[4]
@@ -124,7 +128,15 @@ def _noise(rows: Any, p: float) -> Any:
 
 
 def _layers(
-    step: Cell, rows: Any, sizes: list[int] | None, h: Any, c: Any, groups: list[list[Any]], layers: int, drop: float, train: bool
+    step: Cell,
+    rows: Any,
+    sizes: list[int] | None,
+    h: Any,
+    c: Any,
+    groups: list[list[Any]],
+    layers: int,
+    drop: float,
+    train: bool,
 ) -> tuple[Any, Any, Any]:
     directions = len(groups) // layers
     states, cells = [], []
@@ -148,15 +160,22 @@ def _layers(
 
 def _check(rows: Any, sizes: Any, states: tuple[Any, ...], groups: list[list[Any]], layers: int, drop: float) -> None:
     wanted = 3 if sizes is None else 2
-    check(rows._meta.ndim == wanted, f"input must have {wanted} dimensions, got {rows._meta.ndim} (expected (time, batch, features))")
+    check(
+        rows._meta.ndim == wanted,
+        f"input must have {wanted} dimensions, got {rows._meta.ndim} (expected (time, batch, features))",
+    )
     check(sizes is not None or rows.shape[0] > 0, "Expected sequence length to be larger than 0 in RNN")
     check(0 <= drop <= 1, f"dropout probability has to be between 0 and 1, but got {drop}")
     batch = rows.shape[1] if sizes is None else sizes[0]
-    check(groups[0][0].shape[1] == rows.shape[-1], f"input.size(-1) must be equal to input_size. Expected {groups[0][0].shape[1]}, got {rows.shape[-1]}")
+    check(
+        groups[0][0].shape[1] == rows.shape[-1],
+        f"input.size(-1) must be equal to input_size. Expected {groups[0][0].shape[1]}, got {rows.shape[-1]}",
+    )
     for name, each in zip(("hidden", "cell"), states, strict=False):
         check(
             each._meta.ndim == 3 and each.shape[0] == len(groups) and each.shape[1] == batch,
-            f"Expected {name} size ({len(groups)}, {batch}, {each.shape[-1]}), got {list(each.shape)} ({layers} layers)",
+            f"Expected {name} size ({len(groups)}, {batch}, {each.shape[-1]}), got {list(each.shape)} ({layers} "
+            "layers)",
         )
 
 
@@ -185,7 +204,8 @@ def _recurrent(step: Cell, args: tuple[Any, ...], has_cell: bool) -> Any:
 def lstm(*args: Any) -> tuple[Any, Any, Any]:
     """A long short-term memory network (Hochreiter and Schmidhuber, 1997): outputs, last hidden states, last cells.
 
-    `lstm(input, (h, c), weights, has_biases, layers, dropout, train, bidirectional, batch_first)`, or with packed rows and their
+    `lstm(input, (h, c), weights, has_biases, layers, dropout, train, bidirectional, batch_first)`, or with packed
+    rows and their
     batch sizes in front and no `batch_first`. `torch.nn.LSTM` calls it.
 
     >>> import pellucid as torch
@@ -196,7 +216,8 @@ def lstm(*args: Any) -> tuple[Any, Any, Any]:
 
 
 def gru(*args: Any) -> tuple[Any, Any]:
-    """A gated recurrent network (Cho et al., 2014): outputs and last hidden states; arguments as `lstm`, with one state.
+    """A gated recurrent network (Cho et al., 2014): outputs and last hidden states; arguments as `lstm`, with one
+    state.
 
     >>> import pellucid as torch
     >>> layer = torch.nn.GRU(2, 3); layer(torch.zeros(4, 1, 2))[0].shape

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from pellucid.engine.tensor.activation import hardshrink, prelu
 from pellucid.nn.functional.activation import (
     celu,
     celu_,
@@ -12,7 +13,6 @@ from pellucid.nn.functional.activation import (
     gelu,
     glu,
     gumbel_softmax,
-    hardshrink,
     hardsigmoid,
     hardswish,
     hardtanh,
@@ -22,7 +22,6 @@ from pellucid.nn.functional.activation import (
     log_softmax,
     logsigmoid,
     mish,
-    prelu,
     relu,
     relu6,
     relu_,

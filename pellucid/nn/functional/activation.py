@@ -10,7 +10,6 @@ from pellucid.engine.core.errors import check, wrap_dim
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import activation as ops
 from pellucid.engine.ops import exponential
-from pellucid.engine.tensor.activation import hardshrink, prelu
 from pellucid.engine.tensor.normalization import log_softmax as _log_softmax
 from pellucid.engine.tensor.normalization import softmax as _softmax
 
@@ -112,7 +111,9 @@ def selu(input: Any, inplace: bool = False) -> Any:
     """
     scale = 1.0507009873554804934193349852946
     alpha = 1.6732632423543772848170429916717
-    return ops.elu(input, alpha=alpha, scale=scale, input_scale=1.0, node=_node("Elu", inplace), out=_into(input, inplace))
+    return ops.elu(
+        input, alpha=alpha, scale=scale, input_scale=1.0, node=_node("Elu", inplace), out=_into(input, inplace)
+    )
 
 
 def selu_(input: Any) -> Any:
@@ -129,7 +130,12 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """
     check(alpha != 0, "ZeroDivisionError: alpha cannot be 0 for CELU")
     return ops.elu(
-        input, alpha=float(alpha), scale=1.0, input_scale=1.0 / alpha, node=_node("Celu", inplace), out=_into(input, inplace)
+        input,
+        alpha=float(alpha),
+        scale=1.0,
+        input_scale=1.0 / alpha,
+        node=_node("Celu", inplace),
+        out=_into(input, inplace),
     )
 
 
@@ -138,7 +144,9 @@ def celu_(input: Any, alpha: float = 1.0) -> Any:
     return celu(input, alpha, inplace=True)
 
 
-def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
+def rrelu(
+    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Any:
     """leaky_relu with a slope drawn from [lower, upper) for each element in training, and their mean otherwise.
 
     >>> import pellucid as torch
@@ -148,7 +156,9 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
     check(lower <= upper, "Lower bound should be less than or equal to the upper bound")
     if not training:
         slope = (lower + upper) / 2
-        return ops.leaky_relu(input, negative_slope=slope, node=_node("RreluWithNoise", inplace), out=_into(input, inplace))
+        return ops.leaky_relu(
+            input, negative_slope=slope, node=_node("RreluWithNoise", inplace), out=_into(input, inplace)
+        )
     slopes = ops.rrelu_slopes(input.detach(), lower=float(lower), upper=float(upper), generator=None)
     return ops.rrelu(input, slopes, out=_into(input, inplace))
 
@@ -232,7 +242,9 @@ def softshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
     >>> torch.nn.functional.softshrink(torch.tensor([1.0, 0.2]))
     tensor([0.5000, 0.0000])
     """
-    check(lambd >= 0, f"lambda must be in range [0, 3.40282e+38] for input dtype {title(input.dtype)}, but found {lambd}")
+    check(
+        lambd >= 0, f"lambda must be in range [0, 3.40282e+38] for input dtype {title(input.dtype)}, but found {lambd}"
+    )
     return ops.softshrink(input, lambd=float(lambd), out=out)
 
 

@@ -437,19 +437,24 @@ def _check_attended(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if not query.dtype == key.dtype == value.dtype:
         raise RuntimeError(
-            f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype} key.dtype: {key.dtype} and"
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype} key.dtype: "
+            f"{key.dtype} and"
             f" value.dtype: {value.dtype} instead."
         )
     if min(query.dim(), key.dim(), value.dim()) < 2:
         raise RuntimeError(
-            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.dim()} key.dim: {key.dim()} and"
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.dim()} "
+            f"key.dim: {key.dim()} and"
             f" value.dim: {value.dim()} instead."
         )
     if not query.is_floating_point():
-        raise RuntimeError(f"expected scalar type Float but found {title(query.dtype)}: attention needs floating point tensors")
+        raise RuntimeError(
+            f"expected scalar type Float but found {title(query.dtype)}: attention needs floating point tensors"
+        )
     if attn_mask is not None and attn_mask.dtype not in (pellucid.bool, pellucid.float32, query.dtype):
         raise RuntimeError(
-            f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {attn_mask.dtype} and "
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+            f"{attn_mask.dtype} and "
             f" query.dtype: {query.dtype} instead."
         )
 
@@ -459,6 +464,7 @@ def _repeated_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, 
     heads, key_heads, value_heads = query.size(-3), key.size(-3), value.size(-3)
     if not key_heads or not value_heads or heads % key_heads or heads % value_heads:
         raise RuntimeError(
-            f"Number of heads in key and value must divide the number of heads in query: {key_heads} and {value_heads}, {heads} in query"
+            f"Number of heads in key and value must divide the number of heads in query: {key_heads} and "
+            f"{value_heads}, {heads} in query"
         )
     return key.repeat_interleave(heads // key_heads, -3), value.repeat_interleave(heads // value_heads, -3)

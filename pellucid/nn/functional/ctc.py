@@ -18,10 +18,13 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Any:
-    """Minus the log-probability of label sequences over all their alignments with `log_probs` (T, N, C) (Graves et al., 2006).
+    """Minus the log-probability of label sequences over all their alignments with `log_probs` (T, N, C) (Graves et
+    al., 2006).
 
-    `targets` is (N, S), padded, or all labels one after the other; "mean" divides each loss by its target's length. A target that
-    is longer than its input allows gives an infinite loss (0 with `zero_infinity`) and no gradient. Gradients are right for
+    `targets` is (N, S), padded, or all labels one after the other; "mean" divides each loss by its target's length.
+    A target that
+    is longer than its input allows gives an infinite loss (0 with `zero_infinity`) and no gradient. Gradients are
+    right for
     `log_probs` that come from `log_softmax`, and have no gradients of their own.
 
     >>> import pellucid as torch
@@ -56,10 +59,15 @@ def _lengths(given: Any, name: str) -> tuple[int, ...]:
 
 def _check(log_probs: Any, targets: Any, steps: tuple[int, ...], lengths: tuple[int, ...], blank: int) -> None:
     time, batch, classes = log_probs.shape
-    check(time > 0, "Expected tensor to have size at least 1 at dimension 0, but got size 0 for log_probs: there are no time steps")
+    check(
+        time > 0,
+        "Expected tensor to have size at least 1 at dimension 0, but got size 0 for log_probs: there are no time steps",
+    )
     check(0 <= blank < classes, f"blank must be in label range: {blank} is not in 0..{classes - 1}")
     check(len(steps) == batch, f"input_lengths must be of size batch_size ({batch}), but has {len(steps)} elements")
-    check(len(lengths) == batch, f"target_lengths must be of size batch_size ({batch}), but has {len(lengths)} elements")
+    check(
+        len(lengths) == batch, f"target_lengths must be of size batch_size ({batch}), but has {len(lengths)} elements"
+    )
     check(not targets.is_floating_point(), f"targets must be integers (torch.long or torch.int), got {targets.dtype}")
     for name, values in (("input_lengths", steps), ("target_lengths", lengths)):
         low = min(values, default=0)
@@ -75,13 +83,15 @@ def _padded(targets: Any, lengths: tuple[int, ...], unbatched: bool) -> Any:
         rows = targets.reshape(len(lengths), -1) if targets.numel() or targets.dim() != 2 else targets
         check(
             rows.size(1) >= longest,
-            f"Expected tensor to have size at least {longest} at dimension 1, but got size {rows.size(1)} for argument #2 'targets'",
+            f"Expected tensor to have size at least {longest} at dimension 1, but got size {rows.size(1)} for "
+            "argument #2 'targets'",
         )
         return rows[:, :longest].to(pellucid.int64)
     check(targets.dim() == 1, f"targets must be 1- or 2-dimensional, got shape {list(targets.shape)}")
     check(
         sum(lengths) == targets.numel(),
-        f"Expected tensor to have size {sum(lengths)} at dimension 0, but got size {targets.numel()} for argument #2 'targets'",
+        f"Expected tensor to have size {sum(lengths)} at dimension 0, but got size {targets.numel()} for argument #2 "
+        "'targets'",
     )
     rows = targets.new_zeros(len(lengths), longest, dtype=pellucid.int64)
     start = 0

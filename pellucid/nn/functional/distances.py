@@ -7,9 +7,8 @@ from typing import Any
 
 import pellucid
 from pellucid.engine.core.errors import check
-from pellucid.engine.ops import class_loss
+from pellucid.engine.ops import class_loss, pairwise
 from pellucid.engine.ops import loss as ops
-from pellucid.engine.ops import pairwise
 from pellucid.nn.functional.loss import reduced, reduction_name, refuse_gradient
 
 
@@ -17,7 +16,8 @@ def _broadcast(input: Any, target: Any) -> tuple[Any, Any]:
     if target.shape == input.shape:
         return input, target
     warnings.warn(
-        f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to incorrect"
+        f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely "
+        "lead to incorrect"
         " results due to broadcasting. Please ensure they have the same size.",
         stacklevel=3,
     )
@@ -92,7 +92,9 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     return weighed.sum() / weight.sum() if name == "mean" else reduced(weighed, name)
 
 
-def soft_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+def soft_margin_loss(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Any:
     """log(1 + exp(-target * input)) for targets 1 and -1.
 
     >>> import pellucid as torch
@@ -166,7 +168,9 @@ def cosine_embedding_loss(
     scale = (((input1 * input1).sum(axis) + eps) * ((input2 * input2).sum(axis) + eps)).sqrt()
     cosine = dot / scale
     zero = pellucid.zeros_like(cosine.detach())
-    values = pellucid.where(target == 1, 1 - cosine, zero) + pellucid.where(target == -1, (cosine - margin).clamp_min(0), zero)
+    values = pellucid.where(target == 1, 1 - cosine, zero) + pellucid.where(
+        target == -1, (cosine - margin).clamp_min(0), zero
+    )
     return reduced(values, name)
 
 
@@ -261,21 +265,28 @@ def multi_margin_loss(
     )
     refuse_gradient("multi_margin_loss", "weight", weight)
     classes = input.size(-1) if input.dim() else 1
-    check(weight is None or weight.numel() == classes, f"inconsistent weight size, expected {classes} but got {getattr(weight, 'shape', None)}")
+    check(
+        weight is None or weight.numel() == classes,
+        f"inconsistent weight size, expected {classes} but got {getattr(weight, 'shape', None)}",
+    )
     return class_loss.multi_margin(input, target, weight, p=p, margin=float(margin), reduction=name)
 
 
 def multilabel_margin_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Any:
-    """Sum of max(0, 1 - (x[t] - x[i])) over targets t (up to the first -1) and other classes i, over the number of classes.
+    """Sum of max(0, 1 - (x[t] - x[i])) over targets t (up to the first -1) and other classes i, over the number of
+    classes.
 
     >>> import pellucid as torch
     >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([[1.0, 0.0]]), torch.tensor([[0, -1]]))
     tensor(0.)
     """
     name = reduction_name(size_average, reduce, reduction)
-    check(input.shape == target.shape, f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+    check(
+        input.shape == target.shape,
+        f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}",
+    )
     filled = input.dim() == 2 and input.size(1) > 0 or input.dim() in (0, 1) and input.numel() > 0
     check(filled, f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
     return class_loss.multilabel_margin(input, target, reduction=name)

@@ -16,7 +16,11 @@ def _check(p: float) -> None:
 
 def _noise(input: Any, p: float, shape: Any) -> Any:
     with pellucid.no_grad():
-        noise = pellucid.empty(shape, dtype=input.dtype, device=input.device) if shape is not None else pellucid.empty_like(input.detach())
+        noise = (
+            pellucid.empty(shape, dtype=input.dtype, device=input.device)
+            if shape is not None
+            else pellucid.empty_like(input.detach())
+        )
         return noise.bernoulli_(1 - p)
 
 
@@ -32,7 +36,10 @@ def _drop(input: Any, p: float, training: bool, inplace: bool, shape: Any) -> An
     if p == 1:
         noise = pellucid.zeros((), dtype=input.dtype, device=input.device)
         return input.mul_(noise) if inplace else input * noise
-    check(input.is_floating_point() or input.is_complex(), f"result type Float can't be cast to the desired output type {title(input.dtype)}")
+    check(
+        input.is_floating_point() or input.is_complex(),
+        f"result type Float can't be cast to the desired output type {title(input.dtype)}",
+    )
     noise = _noise(input, p, shape).div_(1 - p)
     return input.mul_(noise) if inplace else input * noise
 
@@ -69,8 +76,10 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     _check(p)
     if input.dim() not in (2, 3):
         raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that dropout1d exists to provide channel-wise"
-            " dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
+            f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that dropout1d exists to "
+            "provide channel-wise"
+            " dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. "
+            "2D or 3D inputs)."
         )
     if input.dim() == 2:
         return feature_dropout(input.unsqueeze(0), p, training, inplace).squeeze(0)
@@ -124,7 +133,9 @@ def drop_channels(input: Any, p: float, training: bool, inplace: bool = False) -
 def drop_to_negative(input: Any, p: float, training: bool, inplace: bool, by_channel: bool) -> Any:
     """alpha_dropout with the error class of PyTorch's `torch.alpha_dropout`."""
     check(0 <= p <= 1, f"dropout probability has to be between 0 and 1, but got {p}")
-    return _alpha(input, p, training, inplace, _per_channel(input) if by_channel and p and training and input.numel() else None)
+    return _alpha(
+        input, p, training, inplace, _per_channel(input) if by_channel and p and training and input.numel() else None
+    )
 
 
 def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:

@@ -49,7 +49,8 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     )
     check(
         input1.shape[-1] == weight.shape[1] and input2.shape[-1] == weight.shape[2],
-        f"bilinear(): input sizes do not match weight size: got {input1.shape[-1]} and {input2.shape[-1]} but expected {weight.shape[1]}"
+        f"bilinear(): input sizes do not match weight size: got {input1.shape[-1]} and {input2.shape[-1]} but "
+        f"expected {weight.shape[1]}"
         f" and {weight.shape[2]}",
     )
     lead = input1.shape[:-1]
@@ -96,7 +97,8 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Any:
-    """The sum, mean or maximum of the rows of `weight` in each bag: the rows of a 2-D `input`, or runs of a 1-D one from `offsets` on.
+    """The sum, mean or maximum of the rows of `weight` in each bag: the rows of a 2-D `input`, or runs of a 1-D one
+    from `offsets` on.
 
     An empty bag gives zeros; positions equal to `padding_idx` do not take part.
 
@@ -109,7 +111,8 @@ def embedding_bag(
     _refuse_sparse_gradient("embedding_bag", sparse, weight)
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as the"
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
+            "same shape as the"
             f" input ({input.shape})"
         )
     input, offsets, per_sample_weights = _as_runs(input, offsets, per_sample_weights, include_last_offset)
@@ -135,7 +138,8 @@ def _as_runs(input: Any, offsets: Any, per_sample_weights: Any, include_last_off
     if input.dim() == 2:
         if offsets is not None:
             raise ValueError(
-                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However,"
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+                "sequences. However,"
                 f" found offsets of type {type(offsets)}"
             )
         bags, length = input.shape
@@ -165,7 +169,9 @@ def bag_padding(padding_idx: int | None, weight: Any) -> int:
 def _refuse_sparse_gradient(name: str, sparse: bool, weight: Any) -> None:
     """`sparse` only chooses the gradient's layout, so it is harmless where there is no gradient."""
     if sparse and weight.requires_grad and pellucid.is_grad_enabled():
-        raise NotImplementedError(f"{name}(sparse=True) needs sparse gradients, which Pellucid does not have; use sparse=False")
+        raise NotImplementedError(
+            f"{name}(sparse=True) needs sparse gradients, which Pellucid does not have; use sparse=False"
+        )
 
 
 def _padding(padding_idx: int | None, weight: Any) -> int:
@@ -194,7 +200,10 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
-    check(tensor.dtype is pellucid.int64, f"one_hot is only applicable to index tensor of type LongTensor (got {tensor.dtype})")
+    check(
+        tensor.dtype is pellucid.int64,
+        f"one_hot is only applicable to index tensor of type LongTensor (got {tensor.dtype})",
+    )
     if tensor.numel() == 0:
         check(num_classes > 0, "Can not infer total number of classes from empty tensor.")
         return pellucid.empty(*tensor.shape, num_classes, dtype=pellucid.int64)
@@ -202,6 +211,9 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     check(low >= 0, "Class values must be non-negative.")
     if num_classes == -1:
         num_classes = high + 1
-    check(num_classes > high, f"Class values must be smaller than num_classes (found {high}, num_classes is {num_classes}).")
+    check(
+        num_classes > high,
+        f"Class values must be smaller than num_classes (found {high}, num_classes is {num_classes}).",
+    )
     result = pellucid.zeros(*tensor.shape, num_classes, dtype=pellucid.int64)
     return result.scatter_(-1, tensor.unsqueeze(-1), 1)

@@ -14,7 +14,9 @@ from pellucid.nn._reduction import legacy_get_string
 
 
 def reduction_name(size_average: Any, reduce: Any, reduction: str) -> str:
-    """The reduction that is meant, with PyTorch's two deprecated flags taken into account; ValueError for an unknown one."""
+    """The reduction that is meant, with PyTorch's two deprecated flags taken into account; ValueError for an
+    unknown one.
+    """
     if size_average is not None or reduce is not None:
         reduction = legacy_get_string(size_average, reduce)
     if reduction not in ("none", "mean", "sum"):
@@ -36,7 +38,8 @@ def nll_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Any:
-    """Minus the log-probability (N, C, …) of each target class (N, …), weighted by class; "mean" divides by the weights' sum.
+    """Minus the log-probability (N, C, …) of each target class (N, …), weighted by class; "mean" divides by the
+    weights' sum.
 
     >>> import pellucid as torch
     >>> torch.nn.functional.nll_loss(torch.tensor([[-0.5, -1.0]]), torch.tensor([1]))
@@ -54,7 +57,8 @@ def refuse_gradient(function: str, argument: str, tensor: Any) -> None:
     """RuntimeError where a tensor that asks for a gradient will not get one."""
     check(
         tensor is None or not (tensor.requires_grad and pellucid.is_grad_enabled()),
-        f"The function '{function}' is not differentiable with respect to argument '{argument}'. This input cannot have requires_grad"
+        f"The function '{function}' is not differentiable with respect to argument '{argument}'. This input cannot "
+        "have requires_grad"
         " True. Call .detach() on it.",
     )
 
@@ -77,7 +81,8 @@ def _check_target(input: Any, target: Any) -> None:
     )
     check(
         tuple(target.shape) == expected,
-        f"Expected target size {list(expected)}, got {list(target.shape)} (size mismatch: the input is {list(input.shape)}, with classes as"
+        f"Expected target size {list(expected)}, got {list(target.shape)} (size mismatch: the input is "
+        f"{list(input.shape)}, with classes as"
         " dimension 1; 0D or 1D target tensor expected for (N, C), multi-target not supported)",
     )
 
@@ -92,7 +97,8 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """log_softmax and nll_loss in one: input (N, C, …) are logits, target class indices (N, …) or probabilities (N, C, …).
+    """log_softmax and nll_loss in one: input (N, C, …) are logits, target class indices (N, …) or probabilities (N,
+    C, …).
 
     >>> import pellucid as torch
     >>> torch.nn.functional.cross_entropy(torch.zeros(1, 2), torch.tensor([0]))
@@ -106,7 +112,8 @@ def cross_entropy(
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing, axis)
     if input.dim() > 0 and target.shape == input.shape:
         raise RuntimeError(
-            f"Expected floating point type for target with class probabilities, got {target.dtype}: use target.to(input.dtype)"
+            f"Expected floating point type for target with class probabilities, got {target.dtype}: use "
+            "target.to(input.dtype)"
         )
     logarithms = input.log_softmax(axis)
     loss = nll_loss(logarithms, target, weight, ignore_index=ignore_index, reduction=reduction)
@@ -159,7 +166,8 @@ def binary_cross_entropy(
     reduction = reduction_name(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure they"
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
+            "Please ensure they"
             " have the same size."
         )
     refuse_gradient("binary_cross_entropy", "weight", weight)
@@ -215,8 +223,10 @@ def kl_div(
     batchmean = reduction == "batchmean"
     if reduction == "mean":
         warnings.warn(
-            "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides only by the batch"
-            " size, and aligns with the KL div math definition. 'mean' will be changed to behave the same as 'batchmean' in the next"
+            "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' "
+            "divides only by the batch"
+            " size, and aligns with the KL div math definition. 'mean' will be changed to behave the same as "
+            "'batchmean' in the next"
             " major release.",
             stacklevel=2,
         )
@@ -241,7 +251,8 @@ def poisson_nll_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Any:
-    """Minus the log-likelihood of counts under Poisson rates (or their logarithms), without Stirling's term unless `full`.
+    """Minus the log-likelihood of counts under Poisson rates (or their logarithms), without Stirling's term unless
+    `full`.
 
     >>> import pellucid as torch
     >>> torch.nn.functional.poisson_nll_loss(torch.zeros(1), torch.ones(1))

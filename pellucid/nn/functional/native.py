@@ -20,7 +20,12 @@ from pellucid.nn.functional.linear import embedding_bag as _embedding_bag
 
 
 def layer_norm(
-    input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enable: bool = True
+    input: Any,
+    normalized_shape: Any,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
 ) -> Any:
     """`nn.functional.layer_norm`; `cudnn_enable` chooses between equal kernels.
 
@@ -54,7 +59,15 @@ def group_norm(
 
 
 def batch_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float, cudnn_enabled: bool
+    input: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
 ) -> Any:
     """`nn.functional.batch_norm`, also for channels of one value; `cudnn_enabled` chooses between equal kernels.
 
@@ -62,12 +75,14 @@ def batch_norm(
     >>> torch.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 0.0, False).reshape(2)
     tensor([-1.,  1.])
     """
-    return normalization.batch_statistics_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+    return normalization.batch_statistics_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[
+        0
+    ]
 
 
 def instance_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float, eps: float,
-    cudnn_enabled: bool,
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float,
+    eps: float, cudnn_enabled: bool,
 ) -> Any:  # fmt: skip
     """`nn.functional.instance_norm`; `cudnn_enabled` chooses between equal kernels.
 
@@ -93,19 +108,27 @@ def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any,
 
 def _statistics_kind(input: Any, *parameters: Any) -> Any:
     """The statistics come in the input's dtype unless a parameter of a half type's input is float32."""
-    return pellucid.float32 if any(each is not None and each.dtype is pellucid.float32 for each in parameters) else input.dtype
+    return (
+        pellucid.float32
+        if any(each is not None and each.dtype is pellucid.float32 for each in parameters)
+        else input.dtype
+    )
 
 
 def native_group_norm(
     input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Any, Any, Any]:
-    """group_norm of an input of N samples, C channels and HxW places, with each group's mean and inverse deviation (N, group).
+    """group_norm of an input of N samples, C channels and HxW places, with each group's mean and inverse deviation
+    (N, group).
 
     >>> import pellucid as torch
     >>> torch.native_group_norm(torch.tensor([[1.0, 3.0]]), None, None, 1, 2, 1, 1, 0.0)[1]
     tensor([[2.]])
     """
-    check(input.numel() == N * C * HxW, f"native_group_norm: {N} x {C} x {HxW} values were announced, but input is {list(input.shape)}")
+    check(
+        input.numel() == N * C * HxW,
+        f"native_group_norm: {N} x {C} x {HxW} values were announced, but input is {list(input.shape)}",
+    )
     y, centre, scale = ops.group_norm(input, weight, bias, groups=int(group), eps=float(eps))
     if y.requires_grad:  # unlike those of layer and batch normalisation, these statistics have gradients
         members = input.reshape(N, group, C * HxW // group).to(centre.dtype)
@@ -123,7 +146,9 @@ def native_batch_norm(
     >>> torch.native_batch_norm(torch.tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 0.0)[1]
     tensor([2.])
     """
-    y, centre, scale = normalization.batch_statistics_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    y, centre, scale = normalization.batch_statistics_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )
     kind = _statistics_kind(input, weight, bias, running_mean, running_var)
     centre, scale = centre.detach().reshape(-1).to(kind), scale.detach().reshape(-1).to(kind)
     return y, centre if training else centre[:0], scale if training else scale[:0]
@@ -226,7 +251,9 @@ def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
     return random_ops.masked_scale(input, mask, scale=1.0 / (1.0 - p) if p < 1 else 0.0), kept
 
 
-def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
+def embedding(
+    weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Any:
     """Rows of `weight` at integer positions: `nn.functional.embedding` with the table first.
 
     >>> import pellucid as torch
@@ -260,7 +287,8 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> tuple[Any, Any, Any, Any]:
-    """Bags of rows reduced by sum (mode 0), mean (1) or maximum (2); also each position's bag, the bags' sizes, and the rows that won.
+    """Bags of rows reduced by sum (mode 0), mean (1) or maximum (2); also each position's bag, the bags' sizes, and
+    the rows that won.
 
     >>> import pellucid as torch
     >>> torch.embedding_bag(torch.tensor([[1.0], [3.0]]), torch.tensor([0, 1]), torch.tensor([0]))[0]
@@ -274,11 +302,22 @@ def embedding_bag(
         per_sample_weights=per_sample_weights, include_last_offset=include_last_offset, padding_idx=padding_idx,
     )  # fmt: skip
     table = weight.detach()
-    bags, counted = bag_ops.bag_shares(indices, offsets, table, mean=False, last=bool(include_last_offset), padding_idx=padding)
-    sizes = pellucid.zeros(y.size(0) + 1, dtype=pellucid.int64).index_add_(0, bags, counted.to(pellucid.int64))[: y.size(0)]
+    bags, counted = bag_ops.bag_shares(
+        indices, offsets, table, mean=False, last=bool(include_last_offset), padding_idx=padding
+    )
+    sizes = pellucid.zeros(y.size(0) + 1, dtype=pellucid.int64).index_add_(0, bags, counted.to(pellucid.int64))[
+        : y.size(0)
+    ]
     if mode < 2:
         return y, bags if mode or padding >= 0 else bags[:0], sizes, sizes.clone()
     winners = bag_ops.embedding_bag(
-        table, indices, offsets, None, mode=name, last=bool(include_last_offset), padding_idx=padding, scale_grad_by_freq=False
+        table,
+        indices,
+        offsets,
+        None,
+        mode=name,
+        last=bool(include_last_offset),
+        padding_idx=padding,
+        scale_grad_by_freq=False,
     )[1]
     return y, bags, sizes, winners

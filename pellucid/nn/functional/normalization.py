@@ -19,9 +19,11 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Any:
-    """Each channel centred and scaled by the batch's statistics, or in evaluation by the running ones (Ioffe and Szegedy, 2015).
+    """Each channel centred and scaled by the batch's statistics, or in evaluation by the running ones (Ioffe and
+    Szegedy, 2015).
 
-    In training the running statistics move by `momentum` towards the batch's (the variance with n - 1 in the denominator).
+    In training the running statistics move by `momentum` towards the batch's (the variance with n - 1 in the
+    denominator).
 
     >>> import pellucid as torch
     >>> x = torch.tensor([[1.0], [3.0]])
@@ -33,7 +35,8 @@ def batch_norm(
         channels = input.size(1)
         if channels and input.numel() == channels:
             raise ValueError(
-                f"Expected more than 1 value per channel when training, got input size {input.shape}: a batch of one has no variance."
+                f"Expected more than 1 value per channel when training, got input size {input.shape}: a batch of one "
+                "has no variance."
                 " Use a larger batch, drop_last=True in the DataLoader, or model.eval()."
             )
     if eps < 0.0 or training and eps == 0.0:
@@ -47,12 +50,24 @@ def batch_statistics_norm(
 ) -> tuple[Any, Any, Any]:
     """batch_norm with the statistics that were used; moves the running statistics in training."""
     if input.dim() < 2:
-        check(input.dim() == 1 and input.numel() == 0, f"batch_norm expects an input (batch, channels, …), got shape {list(input.shape)}")
+        check(
+            input.dim() == 1 and input.numel() == 0,
+            f"batch_norm expects an input (batch, channels, …), got shape {list(input.shape)}",
+        )
         return input * 1 if weight is None else input * weight[:0], input.detach(), input.detach()
     for name, each in (("running_mean", running_mean), ("running_var", running_var)):
-        check(training or each is not None, f"{name} must be defined in evaluation mode (Expected running_mean and running_var to be defined)")
+        check(
+            training or each is not None,
+            f"{name} must be defined in evaluation mode (Expected running_mean and running_var to be defined)",
+        )
     y, centre, scale = ops.batch_norm(
-        input, weight, bias, None if training else running_mean, None if training else running_var, training=bool(training), eps=float(eps)
+        input,
+        weight,
+        bias,
+        None if training else running_mean,
+        None if training else running_var,
+        training=bool(training),
+        eps=float(eps),
     )
     if training and running_mean is not None and running_var is not None:
         count = input.numel() // input.size(1) if input.size(1) else 0
@@ -61,7 +76,9 @@ def batch_statistics_norm(
 
 
 @pellucid.no_grad()
-def _update_running(mean: Any, var: Any, input: Any, centre: Any, scale: Any, momentum: float, eps: float, count: int) -> None:
+def _update_running(
+    mean: Any, var: Any, input: Any, centre: Any, scale: Any, momentum: float, eps: float, count: int
+) -> None:
     dims = [0, *range(2, input.dim())]
     batch_mean = centre.detach().reshape(-1).to(mean.dtype)
     batch_var = input.detach().to(var.dtype).var(dims, correction=1)
@@ -83,17 +100,23 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
 def checked_shape(name: str, input: Any, normalized_shape: Any, weight: Any, bias: Any) -> tuple[int, ...]:
     """The normalised shape; RuntimeError unless the input ends in it and weight and bias have it."""
     shape = tuple(normalized_shape)
-    check(shape, f"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = {list(shape)}")
+    check(
+        shape,
+        "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+        f"normalized_shape = {list(shape)}",
+    )
     for title, each in (("weight", weight), ("bias", bias)):
         check(
             each is None or tuple(each.shape) == shape,
-            f"Expected {title} to be of same shape as normalized_shape, but got {title} of shape {list(getattr(each, 'shape', ()))} and"
+            f"Expected {title} to be of same shape as normalized_shape, but got {title} of shape "
+            f"{list(getattr(each, 'shape', ()))} and"
             f" normalized_shape = {list(shape)}",
         )
     if tuple(input.shape[-len(shape) :]) != shape:
         stars = ", ".join(["*", *map(str, shape)])
         raise RuntimeError(
-            f"Given normalized_shape={list(shape)}, expected input with shape [{stars}], but got input of size{list(input.shape)} ({name})"
+            f"Given normalized_shape={list(shape)}, expected input with shape [{stars}], but got input of "
+            f"size{list(input.shape)} ({name})"
         )
     return shape
 
@@ -134,13 +157,15 @@ def checked_group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps:
     check(num_groups > 0, f"Expected num groups to be greater than 0, got {num_groups}")
     check(
         channels % num_groups == 0,
-        f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} and"
+        "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+        f"{list(input.shape)} and"
         f" num_groups={num_groups}",
     )
     for title, each in (("weight", weight), ("bias", bias)):
         check(
             each is None or tuple(each.shape) == (channels,),
-            f"Expected {title} to be a vector of size equal to the number of channels in input, but got {title} of shape"
+            f"Expected {title} to be a vector of size equal to the number of channels in input, but got {title} of "
+            "shape"
             f" {list(getattr(each, 'shape', ()))} and input of shape {list(input.shape)}",
         )
     return ops.group_norm(input, weight, bias, groups=int(num_groups), eps=float(eps))[0]

@@ -12,11 +12,12 @@ import pellucid
 from .gradients import assert_same_error, assert_same_function, random_array, torch
 
 SMOOTH: dict[str, Any] = {
-    "relu": {}, "relu6": {}, "elu": {"alpha": 0.7}, "selu": {}, "celu": {"alpha": 2.0}, "leaky_relu": {"negative_slope": 0.2},
-    "rrelu": {}, "gelu": {}, "silu": {}, "mish": {}, "softplus": {"beta": 2.0, "threshold": 1.0}, "logsigmoid": {}, "hardtanh": {},
-    "hardswish": {}, "hardsigmoid": {}, "softshrink": {"lambd": 0.3}, "hardshrink": {"lambd": 0.3}, "tanhshrink": {}, "softsign": {},
-    "threshold": {"threshold": 0.1, "value": 2.0}, "glu": {}, "tanh": {}, "sigmoid": {}, "softmax": {"dim": -1}, "softmin": {"dim": 0},
-    "log_softmax": {"dim": 1},
+    "relu": {}, "relu6": {}, "elu": {"alpha": 0.7}, "selu": {}, "celu": {"alpha": 2.0},
+    "leaky_relu": {"negative_slope": 0.2}, "rrelu": {}, "gelu": {}, "silu": {}, "mish": {},
+    "softplus": {"beta": 2.0, "threshold": 1.0}, "logsigmoid": {}, "hardtanh": {}, "hardswish": {}, "hardsigmoid": {},
+    "softshrink": {"lambd": 0.3}, "hardshrink": {"lambd": 0.3}, "tanhshrink": {}, "softsign": {},
+    "threshold": {"threshold": 0.1, "value": 2.0}, "glu": {}, "tanh": {}, "sigmoid": {}, "softmax": {"dim": -1},
+    "softmin": {"dim": 0}, "log_softmax": {"dim": 1},
 }  # fmt: skip
 EDGES = [0.0, -0.0, 3.0, -3.0, 0.3, -0.3, 6.0, 1.0, -1.0, 0.1, 100.0, -100.0]
 IN_PLACE = [
@@ -38,19 +39,15 @@ IN_PLACE = [
 @pytest.mark.parametrize("name", SMOOTH)
 @pytest.mark.parametrize("shape", [(3, 4), (2, 3, 2), (0, 2), (2,)])
 def test_values_and_two_gradients(name, shape):
-    call = lambda framework, x: getattr(framework.nn.functional, name)(
-        x, **({} if len(shape) == 1 and name == "log_softmax" else SMOOTH[name])
-    )  # noqa: E731
-    if name == "log_softmax" and len(shape) == 1:
-        call = lambda framework, x: framework.nn.functional.log_softmax(x, 0)  # noqa: E731
+    settings = {"dim": 0} if name == "log_softmax" and len(shape) == 1 else SMOOTH[name]
+    call = lambda framework, x: getattr(framework.nn.functional, name)(x, **settings)  # noqa: E731
     assert_same_function(call, random_array(*shape), second=name != "hardsigmoid", strides=0 not in shape)
 
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_values_and_gradients_at_kinks_and_far_out(name):
-    call = lambda framework, x: getattr(framework.nn.functional, name)(
-        x, **{**SMOOTH[name], **({"dim": 0} if "dim" in SMOOTH[name] else {})}
-    )  # noqa: E731
+    settings = {"dim": 0} if "dim" in SMOOTH[name] else SMOOTH[name]
+    call = lambda framework, x: getattr(framework.nn.functional, name)(x, **settings)  # noqa: E731
     assert_same_function(call, np.array(EDGES), second=name not in ("tanhshrink", "hardsigmoid"))
 
 

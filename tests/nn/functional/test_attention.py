@@ -29,7 +29,9 @@ def test_values_and_two_gradients(settings, ndim):
 def test_masks():
     allowed = lambda f: f.from_numpy(ALLOWED.copy())  # noqa: E731
     assert_same_function(lambda f, q, k, v: attend(f, q, k, v, allowed(f)), Q, K, V, name=False, strides=False)
-    assert_same_function(lambda f, q, k, v, m: attend(f, q, k, v, m), Q, K, V, random_array(2, 1, 3, 5), name=False, strides=False)
+    assert_same_function(
+        lambda f, q, k, v, m: attend(f, q, k, v, m), Q, K, V, random_array(2, 1, 3, 5), name=False, strides=False
+    )
 
 
 def test_a_row_that_may_look_at_nothing_gives_zeros_and_no_gradient():
@@ -46,10 +48,14 @@ def test_a_row_that_may_look_at_nothing_gives_zeros_and_no_gradient():
 @pytest.mark.parametrize("heads", [(2, 2), (1, 1), (4, 2), (2, 1)])
 def test_heads_that_share_keys(heads):
     call = lambda f, q, k, v: attend(f, q, k, v, enable_gqa=True)  # noqa: E731
-    assert_same_function(call, Q, K[:, : heads[0]].copy(), V[:, : heads[1]].copy(), second=False, name=False, strides=False)
+    assert_same_function(
+        call, Q, K[:, : heads[0]].copy(), V[:, : heads[1]].copy(), second=False, name=False, strides=False
+    )
 
 
-@pytest.mark.parametrize("settings", [{"dropout_p": 0.5}, {"dropout_p": 0.3, "is_causal": True}, {"dropout_p": 1.0}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{"dropout_p": 0.5}, {"dropout_p": 0.3, "is_causal": True}, {"dropout_p": 1.0}], ids=str
+)
 def test_dropout_falls_alike(settings):
     def call(f, q, k, v):
         f.manual_seed(3)
@@ -61,7 +67,8 @@ def test_dropout_falls_alike(settings):
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
 def test_float32_and_bfloat16(kind):
     theirs, mine = (
-        attend(f, *(f.from_numpy(x.copy()).to(getattr(f, kind)) for x in (Q, K, V)), f.from_numpy(ALLOWED.copy())) for f in (torch, pellucid)
+        attend(f, *(f.from_numpy(x.copy()).to(getattr(f, kind)) for x in (Q, K, V)), f.from_numpy(ALLOWED.copy()))
+        for f in (torch, pellucid)
     )
     assert str(mine.dtype) == str(theirs.dtype)
     np.testing.assert_allclose(mine.float().numpy(), theirs.float().numpy(), atol=1e-5 if kind == "float32" else 3e-2)
@@ -78,18 +85,34 @@ def test_empty_sizes(cut):
     np.testing.assert_allclose(mine, theirs)
 
 
-
-
 @pytest.mark.parametrize(
     ("call", "phrase"),
     [
-        (lambda f: attend(f, *[f.ones(2, 3)] * 3, f.ones(2, 2).bool(), is_causal=True), "Explicit attn_mask should not be set when is_causal=True"),
-        (lambda f: attend(f, f.ones(2, 3), f.ones(2, 3).double(), f.ones(2, 3)), "Expected query, key, and value to have the same dtype"),
+        (
+            lambda f: attend(f, *[f.ones(2, 3)] * 3, f.ones(2, 2).bool(), is_causal=True),
+            "Explicit attn_mask should not be set when is_causal=True",
+        ),
+        (
+            lambda f: attend(f, f.ones(2, 3), f.ones(2, 3).double(), f.ones(2, 3)),
+            "Expected query, key, and value to have the same dtype",
+        ),
         (lambda f: attend(f, f.ones(3), f.ones(2, 3), f.ones(2, 3)), "to all be  at least 2 dimensional"),
-        (lambda f: attend(f, *[f.ones(2, 3)] * 3, f.ones(2, 2).long()), "Expected attn_mask dtype to be bool or float or to match query dtype"),
-        (lambda f: attend(f, *[f.ones(1, 2, 3)] * 3, f.ones(1, 2, 4).bool()), "must match the size of tensor b (4) at non-singleton dimension"),
-        (lambda f: attend(f, f.ones(1, 4, 2, 3), *[f.ones(1, 3, 2, 3)] * 2, enable_gqa=True), "Number of heads in key and value must divide"),
-        (lambda f: attend(f, *[f.ones(1, 2, 3)] * 3, dropout_p=1.5), "dropout probability has to be between 0 and 1, but got 1.5"),
+        (
+            lambda f: attend(f, *[f.ones(2, 3)] * 3, f.ones(2, 2).long()),
+            "Expected attn_mask dtype to be bool or float or to match query dtype",
+        ),
+        (
+            lambda f: attend(f, *[f.ones(1, 2, 3)] * 3, f.ones(1, 2, 4).bool()),
+            "must match the size of tensor b (4) at non-singleton dimension",
+        ),
+        (
+            lambda f: attend(f, f.ones(1, 4, 2, 3), *[f.ones(1, 3, 2, 3)] * 2, enable_gqa=True),
+            "Number of heads in key and value must divide",
+        ),
+        (
+            lambda f: attend(f, *[f.ones(1, 2, 3)] * 3, dropout_p=1.5),
+            "dropout probability has to be between 0 and 1, but got 1.5",
+        ),
     ],
 )
 def test_errors(call, phrase):

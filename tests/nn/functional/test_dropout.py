@@ -12,12 +12,14 @@ import pellucid
 from .gradients import assert_same_error, random_array, torch
 
 KINDS: dict[str, tuple[int, ...]] = {
-    "dropout": (3, 5), "alpha_dropout": (3, 5), "feature_alpha_dropout": (3, 5, 2), "dropout1d": (3, 5, 2), "dropout2d": (3, 5, 2, 2),
-    "dropout3d": (2, 3, 2, 2, 2),
+    "dropout": (3, 5), "alpha_dropout": (3, 5), "feature_alpha_dropout": (3, 5, 2), "dropout1d": (3, 5, 2),
+    "dropout2d": (3, 5, 2, 2), "dropout3d": (2, 3, 2, 2, 2),
 }  # fmt: skip
 
 
-def dropped(f: Any, name: str, p: float, kind: str, inplace: bool, contiguous: bool = True) -> tuple[np.ndarray, np.ndarray, str]:
+def dropped(
+    f: Any, name: str, p: float, kind: str, inplace: bool, contiguous: bool = True
+) -> tuple[np.ndarray, np.ndarray, str]:
     f.manual_seed(11)
     x = f.from_numpy(random_array(*KINDS[name])).to(getattr(f, kind))
     x = x if contiguous else x.transpose(0, 1)
@@ -37,7 +39,9 @@ def test_the_same_elements_fall(name, p, kind, inplace):
     theirs, mine = (dropped(f, name, p, kind, inplace) for f in (torch, pellucid))
     exact = "alpha" not in name
     for left, right in zip(theirs[:2], mine[:2], strict=True):
-        np.testing.assert_allclose(right, left, rtol=0 if exact else 3e-2 if kind == "bfloat16" else 1e-6, atol=0 if exact else 1e-6)
+        np.testing.assert_allclose(
+            right, left, rtol=0 if exact else 3e-2 if kind == "bfloat16" else 1e-6, atol=0 if exact else 1e-6
+        )
     if p:
         assert mine[2] == theirs[2]
 
@@ -51,7 +55,9 @@ def test_strided_inputs_draw_in_the_same_order(name):
 @pytest.mark.parametrize("name", KINDS)
 def test_evaluation_and_nothing(name):
     x = pellucid.ones(KINDS[name])
-    assert getattr(pellucid.nn.functional, name)(x, 0.5, training=False) is x or x.equal(getattr(pellucid.nn.functional, name)(x, 0.5, training=False))
+    assert getattr(pellucid.nn.functional, name)(x, 0.5, training=False) is x or x.equal(
+        getattr(pellucid.nn.functional, name)(x, 0.5, training=False)
+    )
     assert getattr(pellucid.nn.functional, name)(x[:0], 0.5, training=True).shape == x[:0].shape
 
 
@@ -85,12 +91,21 @@ def test_names_of_the_top_namespace(name):
 @pytest.mark.parametrize(
     ("call", "phrase"),
     [
-        (lambda f: f.nn.functional.dropout(f.ones(2), 1.5), "dropout probability has to be between 0 and 1, but got 1.5"),
+        (
+            lambda f: f.nn.functional.dropout(f.ones(2), 1.5),
+            "dropout probability has to be between 0 and 1, but got 1.5",
+        ),
         (lambda f: f.dropout(f.ones(2), -0.5, True), "dropout probability has to be between 0 and 1, but got -0.5"),
         (lambda f: f.nn.functional.dropout(f.ones(2).long(), 0.5), "can't be cast to the desired output type Long"),
         (lambda f: f.nn.functional.dropout1d(f.ones(2)), "dropout1d: Expected 2D or 3D input, but received a 1D input"),
-        (lambda f: f.feature_dropout(f.ones(3), 0.5, True), "Feature dropout requires at least 2 dimensions in the input"),
-        (lambda f: f.nn.functional.alpha_dropout(f.ones(2), 2.0), "dropout probability has to be between 0 and 1, but got 2.0"),
+        (
+            lambda f: f.feature_dropout(f.ones(3), 0.5, True),
+            "Feature dropout requires at least 2 dimensions in the input",
+        ),
+        (
+            lambda f: f.nn.functional.alpha_dropout(f.ones(2), 2.0),
+            "dropout probability has to be between 0 and 1, but got 2.0",
+        ),
     ],
 )
 def test_errors(call, phrase):

@@ -25,7 +25,12 @@ def test_embedding(padding, by_frequency, kind):
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0)])
 def test_embedding_of_one_and_of_none(shape):
     index = np.zeros(shape, np.int64)
-    assert_same_function(lambda f, w: f.nn.functional.embedding(f.from_numpy(index.copy()), w), random_array(5, 3), second=not shape, strides=False)
+    assert_same_function(
+        lambda f, w: f.nn.functional.embedding(f.from_numpy(index.copy()), w),
+        random_array(5, 3),
+        second=not shape,
+        strides=False,
+    )
 
 
 @pytest.mark.parametrize("norm", [1.0, 2.0])
@@ -34,7 +39,13 @@ def test_rows_are_renormalised_in_place(norm):
     for f in (torch, pellucid):
         table = f.from_numpy(random_array(5, 3))
         y = f.nn.functional.embedding(f.from_numpy(INDEX.copy()), table, max_norm=0.7, norm_type=norm)
-        found.append((y.numpy(), table.numpy(), f.embedding_renorm_(f.from_numpy(random_array(5, 3)), f.tensor([1]), 0.5, norm).numpy()))
+        found.append(
+            (
+                y.numpy(),
+                table.numpy(),
+                f.embedding_renorm_(f.from_numpy(random_array(5, 3)), f.tensor([1]), 0.5, norm).numpy(),
+            )
+        )
     for theirs, mine in zip(*found, strict=True):
         np.testing.assert_allclose(mine, theirs)
 
@@ -59,7 +70,9 @@ def test_bags_of_weighted_samples(padding, offsets):
 
     def call(f, w, s):
         starts = None if offsets is None else f.tensor(offsets)
-        return f.nn.functional.embedding_bag(f.from_numpy(index.copy()), w, starts, mode="sum", per_sample_weights=s, padding_idx=padding)
+        return f.nn.functional.embedding_bag(
+            f.from_numpy(index.copy()), w, starts, mode="sum", per_sample_weights=s, padding_idx=padding
+        )
 
     assert_same_function(call, random_array(5, 3), random_array(*index.shape, seed=2), second=False)
 
@@ -73,7 +86,13 @@ def test_bags_scaled_by_frequency(mode):
 @pytest.mark.parametrize("mode", [0, 1, 2])
 def test_bags_of_the_top_namespace(mode):
     theirs, mine = (
-        f.embedding_bag(f.from_numpy(random_array(5, 3)), f.from_numpy(INDEX.reshape(-1).copy()), f.tensor([0, 2, 2, 5]), False, mode)
+        f.embedding_bag(
+            f.from_numpy(random_array(5, 3)),
+            f.from_numpy(INDEX.reshape(-1).copy()),
+            f.tensor([0, 2, 2, 5]),
+            False,
+            mode,
+        )
         for f in (torch, pellucid)
     )
     np.testing.assert_allclose(mine[0].numpy(), theirs[0].numpy())
@@ -103,18 +122,48 @@ def test_one_hot():
     [
         (lambda f: f.nn.functional.embedding(f.tensor([5]), f.ones(5, 2)), "index out of range in self"),
         (lambda f: f.nn.functional.embedding(f.tensor([-1]), f.ones(5, 2)), "index out of range in self"),
-        (lambda f: f.nn.functional.embedding(f.tensor([1.0]), f.ones(5, 2)), "Long, Int; but got torch.FloatTensor instead"),
+        (
+            lambda f: f.nn.functional.embedding(f.tensor([1.0]), f.ones(5, 2)),
+            "Long, Int; but got torch.FloatTensor instead",
+        ),
         (lambda f: f.nn.functional.embedding(f.tensor([1]), f.ones(5)), "'weight' must be 2-D"),
-        (lambda f: f.nn.functional.embedding(f.tensor([1]), f.ones(5, 2), 7), "Padding_idx must be within num_embeddings"),
-        (lambda f: f.nn.functional.embedding_bag(f.tensor([1]), f.ones(5, 2)), "offsets has to be a 1D Tensor but got None"),
-        (lambda f: f.nn.functional.embedding_bag(f.tensor([[1]]), f.ones(5, 2), f.tensor([0])), "if input is 2D, then offsets has to be None"),
-        (lambda f: f.nn.functional.embedding_bag(f.tensor([[[1]]]), f.ones(5, 2)), "input has to be 1D or 2D Tensor, but got Tensor of dimension 3"),
+        (
+            lambda f: f.nn.functional.embedding(f.tensor([1]), f.ones(5, 2), 7),
+            "Padding_idx must be within num_embeddings",
+        ),
+        (
+            lambda f: f.nn.functional.embedding_bag(f.tensor([1]), f.ones(5, 2)),
+            "offsets has to be a 1D Tensor but got None",
+        ),
+        (
+            lambda f: f.nn.functional.embedding_bag(f.tensor([[1]]), f.ones(5, 2), f.tensor([0])),
+            "if input is 2D, then offsets has to be None",
+        ),
+        (
+            lambda f: f.nn.functional.embedding_bag(f.tensor([[[1]]]), f.ones(5, 2)),
+            "input has to be 1D or 2D Tensor, but got Tensor of dimension 3",
+        ),
         (lambda f: f.nn.functional.embedding_bag(f.tensor([1]), f.ones(5, 2), f.tensor([1])), "offsets[0] has to be 0"),
-        (lambda f: f.nn.functional.embedding_bag(f.tensor([1]), f.ones(5, 2), f.tensor([0, 4])), "offsets[-1] can not be greater than input's length"),
-        (lambda f: f.nn.functional.embedding_bag(f.tensor([1]), f.ones(5, 2), f.tensor([0]), mode="x"), "mode has to be one of sum, mean or max"),
-        (lambda f: f.nn.functional.embedding_bag(f.tensor([[1]]), f.ones(5, 2), per_sample_weights=f.ones(1, 1)), "only supported for mode='sum'"),
-        (lambda f: f.nn.functional.embedding_bag(f.tensor([[7]]), f.ones(5, 2)), "which is not in the valid range [0, 5)"),
-        (lambda f: f.nn.functional.embedding_bag(f.tensor([[1]]), f.ones(5, 2), padding_idx=9), "padding_idx must be within the number of embeddings"),
+        (
+            lambda f: f.nn.functional.embedding_bag(f.tensor([1]), f.ones(5, 2), f.tensor([0, 4])),
+            "offsets[-1] can not be greater than input's length",
+        ),
+        (
+            lambda f: f.nn.functional.embedding_bag(f.tensor([1]), f.ones(5, 2), f.tensor([0]), mode="x"),
+            "mode has to be one of sum, mean or max",
+        ),
+        (
+            lambda f: f.nn.functional.embedding_bag(f.tensor([[1]]), f.ones(5, 2), per_sample_weights=f.ones(1, 1)),
+            "only supported for mode='sum'",
+        ),
+        (
+            lambda f: f.nn.functional.embedding_bag(f.tensor([[7]]), f.ones(5, 2)),
+            "which is not in the valid range [0, 5)",
+        ),
+        (
+            lambda f: f.nn.functional.embedding_bag(f.tensor([[1]]), f.ones(5, 2), padding_idx=9),
+            "padding_idx must be within the number of embeddings",
+        ),
     ],
 )
 def test_errors(call, phrase):

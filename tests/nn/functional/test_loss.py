@@ -15,8 +15,9 @@ REDUCTIONS = ["none", "mean", "sum"]
 SIGNS = np.where(random_array(4, 5, seed=9) > 0, 1.0, -1.0)
 UNIT = 1 / (1 + np.exp(-random_array(4, 5, seed=8)))
 PAIRS: dict[str, Any] = {
-    "mse_loss": {}, "l1_loss": {}, "smooth_l1_loss": {"beta": 0.7}, "huber_loss": {"delta": 0.6}, "kl_div": {"log_target": True},
-    "poisson_nll_loss": {}, "binary_cross_entropy_with_logits": {}, "multilabel_soft_margin_loss": {},
+    "mse_loss": {}, "l1_loss": {}, "smooth_l1_loss": {"beta": 0.7}, "huber_loss": {"delta": 0.6},
+    "kl_div": {"log_target": True}, "poisson_nll_loss": {}, "binary_cross_entropy_with_logits": {},
+    "multilabel_soft_margin_loss": {},
 }  # fmt: skip
 
 
@@ -48,9 +49,10 @@ def test_weights_of_binary_losses(reduction):
         return functional(f, "binary_cross_entropy_with_logits", x, t, w, reduction=reduction, pos_weight=p)
 
     assert_same_function(logits, random_array(4, 5), UNIT)
-    plain = lambda f, x, t: functional(
-        f, "binary_cross_entropy", x, t, f.from_numpy(weight.copy()), reduction=reduction
-    )  # noqa: E731
+
+    def plain(f, x, t):
+        return functional(f, "binary_cross_entropy", x, t, f.from_numpy(weight.copy()), reduction=reduction)
+
     assert_same_function(plain, UNIT, 1 - UNIT)
 
 

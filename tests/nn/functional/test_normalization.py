@@ -1,4 +1,6 @@
-"""Normalising functions against PyTorch: values, gradients and second gradients, running statistics, half types, errors."""
+"""Normalising functions against PyTorch: values, gradients and second gradients, running statistics, half types,
+errors.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def test_running_statistics_move_alike(name):
     for f in (torch, pellucid):
         mean, var = f.zeros(6, dtype=f.float64), f.ones(6, dtype=f.float64)
         for seed in range(3):
-            getattr(f.nn.functional, name)(f.from_numpy(random_array(2, 6, 3, seed=seed)), mean, var, momentum=0.3, **{"training" if name == "batch_norm" else "use_input_stats": True})  # fmt: skip
+            flag = {"training" if name == "batch_norm" else "use_input_stats": True}
+            x = f.from_numpy(random_array(2, 6, 3, seed=seed))
+            getattr(f.nn.functional, name)(x, mean, var, momentum=0.3, **flag)
         found.append((mean.numpy(), var.numpy()))
     np.testing.assert_allclose(found[1], found[0])
 
@@ -50,7 +54,9 @@ def test_layer_norm(last, affine):
 @pytest.mark.parametrize("affine", [False, True])
 def test_rms_norm(affine):
     parameters = (random_array(5, seed=1),) if affine else ()
-    assert_same_function(lambda f, x, w=None: f.nn.functional.rms_norm(x, (5,), w), random_array(4, 5), *parameters, name=False)
+    assert_same_function(
+        lambda f, x, w=None: f.nn.functional.rms_norm(x, (5,), w), random_array(4, 5), *parameters, name=False
+    )
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -126,7 +132,9 @@ def test_native_forms_return_their_statistics():
         lambda f, x, w, b: (f.batch_norm(x, None, None, None, None, True, 0.1, 1e-5, False),),
         lambda f, x, w, b: (f.instance_norm(x, None, None, None, None, True, 0.1, 1e-5, False),),
     ):
-        theirs, mine = ([each.numpy() for each in call(f, *(f.from_numpy(a.copy()) for a in (x, w, b)))] for f in (torch, pellucid))
+        theirs, mine = (
+            [each.numpy() for each in call(f, *(f.from_numpy(a.copy()) for a in (x, w, b)))] for f in (torch, pellucid)
+        )
         assert len(theirs) == len(mine)
         for left, right in zip(theirs, mine, strict=True):
             np.testing.assert_allclose(right, left, atol=1e-12)
@@ -135,18 +143,45 @@ def test_native_forms_return_their_statistics():
 @pytest.mark.parametrize(
     ("call", "phrase"),
     [
-        (lambda f: f.nn.functional.batch_norm(f.ones(1, 2), None, None, training=True), "Expected more than 1 value per channel when training"),
+        (
+            lambda f: f.nn.functional.batch_norm(f.ones(1, 2), None, None, training=True),
+            "Expected more than 1 value per channel when training",
+        ),
         (lambda f: f.nn.functional.batch_norm(f.ones(4, 2), None, None), "must be defined in evaluation mode"),
-        (lambda f: f.nn.functional.batch_norm(f.ones(4, 2), f.ones(3), f.ones(2)), "running_mean should contain 2 elements not 3"),
-        (lambda f: f.nn.functional.batch_norm(f.ones(4, 2), None, None, training=True, eps=0.0), "eps must be positive during training"),
-        (lambda f: f.nn.functional.batch_norm(f.ones(4, 2).long(), None, None, training=True), "\"batch_norm\" not implemented for 'Long'"),
-        (lambda f: f.nn.functional.layer_norm(f.ones(4, 2), (3,)), "Given normalized_shape=[3], expected input with shape [*, 3]"),
-        (lambda f: f.nn.functional.layer_norm(f.ones(4, 2), (2,), f.ones(3)), "Expected weight to be of same shape as normalized_shape"),
+        (
+            lambda f: f.nn.functional.batch_norm(f.ones(4, 2), f.ones(3), f.ones(2)),
+            "running_mean should contain 2 elements not 3",
+        ),
+        (
+            lambda f: f.nn.functional.batch_norm(f.ones(4, 2), None, None, training=True, eps=0.0),
+            "eps must be positive during training",
+        ),
+        (
+            lambda f: f.nn.functional.batch_norm(f.ones(4, 2).long(), None, None, training=True),
+            "\"batch_norm\" not implemented for 'Long'",
+        ),
+        (
+            lambda f: f.nn.functional.layer_norm(f.ones(4, 2), (3,)),
+            "Given normalized_shape=[3], expected input with shape [*, 3]",
+        ),
+        (
+            lambda f: f.nn.functional.layer_norm(f.ones(4, 2), (2,), f.ones(3)),
+            "Expected weight to be of same shape as normalized_shape",
+        ),
         (lambda f: f.nn.functional.layer_norm(f.ones(4, 2), (2,), f.ones(2).double()), "mixed dtype (CPU)"),
-        (lambda f: f.nn.functional.layer_norm(f.ones(4, 2), ()), "Expected normalized_shape to be at least 1-dimensional"),
-        (lambda f: f.nn.functional.group_norm(f.ones(2, 5, 2), 2), "Expected number of channels in input to be divisible by num_groups"),
+        (
+            lambda f: f.nn.functional.layer_norm(f.ones(4, 2), ()),
+            "Expected normalized_shape to be at least 1-dimensional",
+        ),
+        (
+            lambda f: f.nn.functional.group_norm(f.ones(2, 5, 2), 2),
+            "Expected number of channels in input to be divisible by num_groups",
+        ),
         (lambda f: f.nn.functional.group_norm(f.ones(1, 3), 3), "Expected more than 1 value per channel when training"),
-        (lambda f: f.nn.functional.instance_norm(f.ones(2, 3, 1)), "Expected more than 1 spatial element when training"),
+        (
+            lambda f: f.nn.functional.instance_norm(f.ones(2, 3, 1)),
+            "Expected more than 1 spatial element when training",
+        ),
         (lambda f: f.nn.functional.local_response_norm(f.ones(2, 3), 2), "Expected 3D or higher dimensionality"),
     ],
 )

@@ -1,4 +1,6 @@
-"""Recurrent networks against PyTorch: outputs, states, gradients and second gradients, packed batches, cells, errors."""
+"""Recurrent networks against PyTorch: outputs, states, gradients and second gradients, packed batches, cells,
+errors.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,17 @@ import pellucid
 from .gradients import assert_same_function, random_array, torch
 
 LAYERS: list[tuple[str, dict[str, Any]]] = [
-    ("LSTM", {}), ("GRU", {}), ("RNN", {}), ("RNN", {"nonlinearity": "relu", "batch_first": True}), ("LSTM", {"bias": False}),
-    ("LSTM", {"proj_size": 2, "bidirectional": True, "num_layers": 2}), ("GRU", {"bidirectional": True, "num_layers": 2, "bias": False}),
-    ("LSTM", {"num_layers": 2, "dropout": 0.4}), ("GRU", {"num_layers": 2, "dropout": 1.0}),
+    ("LSTM", {}), ("GRU", {}), ("RNN", {}), ("RNN", {"nonlinearity": "relu", "batch_first": True}),
+    ("LSTM", {"bias": False}), ("LSTM", {"proj_size": 2, "bidirectional": True, "num_layers": 2}),
+    ("GRU", {"bidirectional": True, "num_layers": 2, "bias": False}), ("LSTM", {"num_layers": 2, "dropout": 0.4}),
+    ("GRU", {"num_layers": 2, "dropout": 1.0}),
 ]  # fmt: skip
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 
 
-def everything(f: Any, name: str, settings: dict[str, Any], weights: dict[str, np.ndarray], packed: bool) -> list[np.ndarray]:
+def everything(
+    f: Any, name: str, settings: dict[str, Any], weights: dict[str, np.ndarray], packed: bool
+) -> list[np.ndarray]:
     """Outputs, states, gradients, and gradients of gradients of one layer."""
     layer = getattr(f.nn, name)(3, 4, dtype=f.float64, **settings)
     layer.load_state_dict({key: f.from_numpy(value.copy()) for key, value in weights.items()})
@@ -41,7 +46,10 @@ def everything(f: Any, name: str, settings: dict[str, Any], weights: dict[str, n
 @pytest.mark.parametrize(("name", "settings"), LAYERS, ids=str)
 def test_layers(name, settings, packed):
     torch.manual_seed(0)
-    weights = {key: value.numpy() for key, value in getattr(torch.nn, name)(3, 4, dtype=torch.float64, **settings).state_dict().items()}
+    weights = {
+        key: value.numpy()
+        for key, value in getattr(torch.nn, name)(3, 4, dtype=torch.float64, **settings).state_dict().items()
+    }
     theirs, mine = (everything(f, name, settings, weights, packed) for f in (torch, pellucid))
     for position, (left, right) in enumerate(zip(theirs, mine, strict=True)):
         np.testing.assert_allclose(right, left, rtol=1e-7, atol=1e-9, err_msg=f"result {position}")

@@ -46,7 +46,7 @@ def softmax(x: np.ndarray, *, dim: int, dtype: dtype_type) -> np.ndarray:
 @op(grad_name="SafeSoftmaxBackward0")
 def safe_softmax(x: np.ndarray, *, dim: int, dtype: dtype_type) -> np.ndarray:
     """softmax in which a row of nothing but -inf gives zeros, and no gradient."""
-    powers, _ = _shifted(x, dim)
+    powers, _ = _shifted(x, (dim,))
     summed = np.sum(powers, axis=dim, keepdims=True)
     return powers / np.where(summed == 0, 1, summed)
 

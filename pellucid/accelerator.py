@@ -37,7 +37,9 @@ def current_accelerator(check_available: bool = False) -> Any:
 
 def _none(*args: Any, **kwargs: Any) -> Any:
     """RuntimeError, since there is no accelerator."""
-    raise RuntimeError("Cannot access accelerator device when none is available. Ask torch.accelerator.is_available() first.")
+    raise RuntimeError(
+        "Cannot access accelerator device when none is available. Ask torch.accelerator.is_available() first."
+    )
 
 
 synchronize = current_device_index = set_device_index = current_stream = set_stream = empty_cache = _none

@@ -27,7 +27,14 @@ def _described(value):
     kind = type(value)
     if hasattr(value, "grad_fn") and hasattr(value, "stride"):
         data = None if value.device.type == "meta" else repr(value.detach().tolist())
-        return str(value.dtype), tuple(value.shape), value.stride(), data, value.requires_grad, type(value.grad_fn).__name__
+        return (
+            str(value.dtype),
+            tuple(value.shape),
+            value.stride(),
+            data,
+            value.requires_grad,
+            type(value.grad_fn).__name__,
+        )
     if isinstance(value, (list, tuple)):
         return tuple([_described(each) for each in value])
     if isinstance(value, dict):
@@ -55,7 +62,9 @@ def _outcome(function, library):
 
 @pytest.fixture
 def agrees():
-    """Check that a function of the framework gives the same under Pellucid and PyTorch: tensors, classes and beginnings of errors."""
+    """Check that a function of the framework gives the same under Pellucid and PyTorch: tensors, classes and beginnings
+    of errors.
+    """
     torch = pytest.importorskip("torch")
     import pellucid
 

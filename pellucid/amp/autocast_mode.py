@@ -1,4 +1,6 @@
-"""Autocast's names and switches. Mixed precision is not there: what would switch it on raises, what asks or switches off works."""
+"""Autocast's names and switches. Mixed precision is not there: what would switch it on raises, what asks or switches
+off works.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ class autocast:  # noqa: N801 - PyTorch's name
     torch.float32
     """
 
-    def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
+    def __init__(
+        self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
+    ) -> None:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         if enabled:

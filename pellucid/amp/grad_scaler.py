@@ -28,7 +28,8 @@ class GradScaler:
     ) -> None:
         if enabled and device != "cuda":
             raise NotImplementedError(
-                f"GradScaler('{device}') cannot be enabled: Pellucid has no autocast that would need it. Pass enabled=False."
+                f"GradScaler('{device}') cannot be enabled: Pellucid has no autocast that would need it. Pass "
+                "enabled=False."
             )
         if enabled:
             warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)

@@ -133,9 +133,7 @@ class Training:
                 lr = self.scheduler.get_last_lr()[0]
                 loss = self.train_epoch(train, bar)
                 found = predict(self.average, validation)
-                self.history.append(
-                    {"loss": loss, "validation_loss": found.loss, METRIC: found.accuracy, "lr": lr}
-                )
+                self.history.append({"loss": loss, "validation_loss": found.loss, METRIC: found.accuracy, "lr": lr})
                 self.save(checkpoints)
                 bar.write(
                     f"epoch {epoch:3}/{epochs}   loss {loss:.4f}   validation loss {found.loss:.4f}   "

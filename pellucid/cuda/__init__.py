@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from pellucid.cuda import amp
+from pellucid.cuda import amp as amp
 from pellucid.engine.core.device import device as _device
 
 _ADVICE = "Pellucid has no CUDA backend: use device='cpu', or ask torch.cuda.is_available() first"
@@ -27,9 +27,15 @@ def _no_cuda(*args: Any, **kwargs: Any) -> Any:
     raise AssertionError(f"Torch not compiled with CUDA enabled. {_ADVICE}")
 
 
-current_blas_handle = current_device = current_stream = default_stream = get_device_capability = get_device_name = _no_cuda
-get_device_properties = get_rng_state = init = initial_seed = ipc_collect = mem_get_info = set_device = set_rng_state = _no_cuda
-set_stream = synchronize = can_device_access_peer = utilization = temperature = power_draw = clock_rate = memory_usage = _no_cuda
+current_blas_handle = current_device = current_stream = default_stream = get_device_capability = get_device_name = (
+    _no_cuda
+)
+get_device_properties = get_rng_state = init = initial_seed = ipc_collect = mem_get_info = set_device = (
+    set_rng_state
+) = _no_cuda
+set_stream = synchronize = can_device_access_peer = utilization = temperature = power_draw = clock_rate = (
+    memory_usage
+) = _no_cuda
 get_sync_debug_mode = set_sync_debug_mode = set_per_process_memory_fraction = memory_snapshot = cudart = _no_cuda
 make_graphed_callables = graph_pool_handle = list_gpu_processes = memory_summary = host_memory_stats = _no_cuda
 

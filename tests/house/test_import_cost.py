@@ -8,9 +8,28 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 # Each of these takes milliseconds to import, and none is needed before its first use.
-HEAVY = ["asyncio", "concurrent", "ctypes.util", "email", "http", "importlib.metadata", "llvmlite", "logging",
-         "multiprocessing", "PIL", "scipy", "sqlite3", "ssl", "tarfile", "torch", "tqdm", "unittest", "urllib.request",
-         "xml", "zipfile"]
+HEAVY = [
+    "asyncio",
+    "concurrent",
+    "ctypes.util",
+    "email",
+    "http",
+    "importlib.metadata",
+    "llvmlite",
+    "logging",
+    "multiprocessing",
+    "PIL",
+    "scipy",
+    "sqlite3",
+    "ssl",
+    "tarfile",
+    "torch",
+    "tqdm",
+    "unittest",
+    "urllib.request",
+    "xml",
+    "zipfile",
+]
 
 
 def loaded_by(statement: str) -> list[str]:

@@ -9,8 +9,10 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "pellucid"
 ENGINE = ["core", "ops", "tensor", "compiler", "backends", "export"]
 SURFACE, APPLICATIONS = len(ENGINE), len(ENGINE) + 1
-MODULES = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
-           for path in sorted(PACKAGE.rglob("*.py"))}
+MODULES = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
 
 
 def layer(module: str) -> int:

@@ -32,7 +32,10 @@ def test_file_names_say_what_is_inside(path):
     assert not (ours and path.name in FORBIDDEN), f"{path}: name the file after what it holds"
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if "pellucid" in path.parts and path.stat().st_size],
-                         ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path",
+    [path for path in FILES if "pellucid" in path.parts and path.stat().st_size],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
 def test_every_module_says_what_it_holds(path):
     assert ast.get_docstring(ast.parse(path.read_text())), f"{path} has no docstring"

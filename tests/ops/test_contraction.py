@@ -1,4 +1,6 @@
-"""einsum, tensordot, kron, chains of matrices, cross products, distances: values, gradients and errors against PyTorch."""
+"""einsum, tensordot, kron, chains of matrices, cross products, distances: values, gradients and errors against
+PyTorch.
+"""
 
 import numpy as np
 import pytest
@@ -76,7 +78,8 @@ def test_einsum_of_lists_of_numbers():
     "equation, shapes",
     [
         ("ijk", [(2, 2)]), ("ij->iz", [(2, 2)]), ("ij->ii", [(2, 2)]), ("ij,jk", [(2, 2), (3, 2)]), ("i2", [(2, 2)]),
-        ("ij,jk", [(2, 2)]), ("i", [(2,), (2,)]), ("i..j", [(2, 2)]), ("...i...", [(2, 2)]), ("ij-k", [(2, 2)]), ("ii", [(2, 3)]),
+        ("ij,jk", [(2, 2)]), ("i", [(2,), (2,)]), ("i..j", [(2, 2)]), ("...i...", [(2, 2)]), ("ij-k", [(2, 2)]),
+        ("ii", [(2, 3)]),
         ("i->j", [(2,)]), ("ij,jk->ik", []),
     ],
 )  # fmt: skip

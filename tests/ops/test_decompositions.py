@@ -1,4 +1,5 @@
-"""Linear algebra against PyTorch: values, gradients, gradients of gradients, batches, empties, errors and named results.
+"""Linear algebra against PyTorch: values, gradients, gradients of gradients, batches, empties, errors and named
+results.
 
 Signs and phases of singular and eigenvectors are free, so what is compared is made of what does not depend on them.
 """
@@ -27,7 +28,12 @@ def both(function, *operands, second=True, tolerance=1e-8):
         found = function(framework, *inputs)
         outputs = [each for each in (found if isinstance(found, tuple) else (found,)) if each.requires_grad]
         random = np.random.default_rng(1)
-        loss = sum([(each * framework.tensor(random.standard_normal(tuple(each.shape)))).abs().pow(2).sum() for each in outputs])
+        loss = sum(
+            [
+                (each * framework.tensor(random.standard_normal(tuple(each.shape)))).abs().pow(2).sum()
+                for each in outputs
+            ]
+        )
         gradients = framework.autograd.grad(loss, inputs, create_graph=True)
         values = [*outputs, *gradients]
         if second:
@@ -57,7 +63,9 @@ SQUARE = {
     "lu": lambda f, a: tuple(f.linalg.lu(a)),
     "lu_factor": lambda f, a: f.linalg.lu_factor(a).LU,
     "eigvalsh": lambda f, a: f.linalg.eigvalsh(hermitian(a)),
-    "eigh": lambda f, a: (lambda found: (found[1] * found[0].exp().unsqueeze(-2)) @ found[1].mH)(f.linalg.eigh(hermitian(a))),
+    "eigh": lambda f, a: (lambda found: (found[1] * found[0].exp().unsqueeze(-2)) @ found[1].mH)(
+        f.linalg.eigh(hermitian(a))
+    ),
     "eigvals": lambda f, a: f.linalg.eigvals(a).pow(3).sum(-1),
     "eig": lambda f, a: (lambda v: v.abs().pow(2).sum(-1))(f.linalg.eig(a)[1]),
     "svdvals": lambda f, a: f.linalg.svdvals(a),
@@ -101,8 +109,16 @@ TWO = {
     "solve vector": (lambda f, a, b: f.linalg.solve(a, b), (3, 3), (3,)),
     "solve right": (lambda f, a, b: f.linalg.solve(a, b, left=False), (3, 3), (2, 4, 3)),
     "solve_triangular": (lambda f, a, b: f.linalg.solve_triangular(a, b, upper=True), (2, 3, 3), (3, 2)),
-    "solve_triangular unit": (lambda f, a, b: f.linalg.solve_triangular(a, b, upper=False, unitriangular=True), (3, 3), (3, 2)),
-    "solve_triangular right": (lambda f, a, b: f.linalg.solve_triangular(a, b, upper=False, left=False), (3, 3), (2, 3)),
+    "solve_triangular unit": (
+        lambda f, a, b: f.linalg.solve_triangular(a, b, upper=False, unitriangular=True),
+        (3, 3),
+        (3, 2),
+    ),
+    "solve_triangular right": (
+        lambda f, a, b: f.linalg.solve_triangular(a, b, upper=False, left=False),
+        (3, 3),
+        (2, 3),
+    ),
     "triangular_solve": (lambda f, b, a: f.triangular_solve(b, a, transpose=True)[0], (3, 2), (3, 3)),
     "lstsq tall": (lambda f, a, b: f.linalg.lstsq(a, b)[0], (5, 3), (5, 2)),
     "lstsq wide": (lambda f, a, b: f.linalg.lstsq(a, b)[0], (3, 5), (3, 2)),
@@ -119,7 +135,13 @@ TWO = {
 @pytest.mark.parametrize("name", TWO)
 def test_two_operands(name, kind):
     function, first, second = TWO[name]
-    both(function, matrices(*first, kind=kind), matrices(*second, kind=kind, seed=1), second="householder" not in name, tolerance=1e-6)
+    both(
+        function,
+        matrices(*first, kind=kind),
+        matrices(*second, kind=kind, seed=1),
+        second="householder" not in name,
+        tolerance=1e-6,
+    )
 
 
 def test_larger_matrices_go_through_the_blocked_loops():
@@ -217,13 +239,18 @@ def test_empty(name):
 def test_named_results_and_nodes():
     a = (np.eye(3) * 2).tolist()
     for function in (
-        lambda f, x: f.linalg.svd(x), lambda f, x: f.linalg.qr(x), lambda f, x: f.linalg.eigh(x), lambda f, x: f.linalg.slogdet(x),
+        lambda f, x: f.linalg.svd(x), lambda f, x: f.linalg.qr(x), lambda f, x: f.linalg.eigh(x), lambda f,
+        x: f.linalg.slogdet(x),
         lambda f, x: f.linalg.inv_ex(x), lambda f, x: f.linalg.cholesky_ex(x), lambda f, x: f.linalg.lu_factor_ex(x),
-        lambda f, x: f.linalg.lu(x), lambda f, x: f.slogdet(x), lambda f, x: f.linalg.solve_ex(x, x), lambda f, x: f.linalg.eig(x),
+        lambda f, x: f.linalg.lu(x), lambda f, x: f.slogdet(x), lambda f, x: f.linalg.solve_ex(x, x), lambda f,
+        x: f.linalg.eig(x),
     ):  # fmt: skip
         ours, theirs = [function(f, f.tensor(a, requires_grad=True)) for f in (pellucid, torch)]
         assert repr(ours).split("(")[0] == repr(theirs).split("(")[0]
-        assert [name for name in dir(theirs) if not name.startswith("_") and not hasattr(ours, name)] in ([], ["n_sequence_fields", "n_unnamed_fields"])
+        assert [name for name in dir(theirs) if not name.startswith("_") and not hasattr(ours, name)] in (
+            [],
+            ["n_sequence_fields", "n_unnamed_fields"],
+        )
         for mine, other in zip(ours, theirs, strict=True):
             assert type(mine.grad_fn).__name__ == type(other.grad_fn).__name__
 
@@ -252,4 +279,6 @@ def test_householder_reflections(left, transpose):
     np.testing.assert_allclose(ours.tau.numpy(), theirs.tau.numpy(), atol=1e-12)
     other = matrices(4, 2) if left else matrices(2, 4)
     found = pellucid.ormqr(*ours, pellucid.tensor(other), left, transpose)
-    np.testing.assert_allclose(found.numpy(), torch.ormqr(*theirs, torch.tensor(other), left, transpose).numpy(), atol=1e-12)
+    np.testing.assert_allclose(
+        found.numpy(), torch.ormqr(*theirs, torch.tensor(other), left, transpose).numpy(), atol=1e-12
+    )

@@ -54,7 +54,9 @@ def test_quantiles(interpolation, dim, keepdim):
 ROWS = {
     "cov": lambda f, x: f.cov(x[0]),
     "cov of a vector": lambda f, x: f.cov(x[0, 0]),
-    "cov with weights": lambda f, x: f.cov(x[0], fweights=f.tensor([1, 2, 0, 3, 1]), aweights=x[1, 0].detach().abs(), correction=2),
+    "cov with weights": lambda f, x: f.cov(
+        x[0], fweights=f.tensor([1, 2, 0, 3, 1]), aweights=x[1, 0].detach().abs(), correction=2
+    ),
     "corrcoef": lambda f, x: f.corrcoef(x[0]),
     "diff": lambda f, x: f.diff(x, 2, 1),
     "diff with ends": lambda f, x: f.diff(x, 1, 2, prepend=x[..., :1], append=x),
@@ -92,7 +94,9 @@ INTEGERS = {
     "searchsorted": lambda f: f.searchsorted(f.tensor(SORTED), f.tensor(VALUES)),
     "searchsorted right": lambda f: f.searchsorted(f.tensor(SORTED), f.tensor(VALUES), right=True, out_int32=True),
     "searchsorted side": lambda f: f.searchsorted(f.tensor(SORTED[0]), f.tensor(VALUES), side="right"),
-    "searchsorted sorter": lambda f: f.searchsorted(f.tensor([3.0, 1.0, 2.0]), f.tensor([2.5]), sorter=f.tensor([1, 2, 0])),
+    "searchsorted sorter": lambda f: f.searchsorted(
+        f.tensor([3.0, 1.0, 2.0]), f.tensor([2.5]), sorter=f.tensor([1, 2, 0])
+    ),
     "searchsorted number": lambda f: f.searchsorted(f.tensor(SORTED[0]), 3),
     "searchsorted of nothing": lambda f: f.searchsorted(f.zeros(2, 0), f.ones(2, 1)),
     "bucketize": lambda f: f.bucketize(f.tensor(VALUES), f.tensor(SORTED[0])),
@@ -102,16 +106,30 @@ INTEGERS = {
     "isin numbers": lambda f: (f.isin(f.tensor([1, 2]), 2), f.isin(2, f.tensor([1, 2]))),
     "bincount": lambda f: f.bincount(f.tensor([0, 2, 2, 5]), minlength=3),
     "bincount weighted": lambda f: f.bincount(f.tensor([0, 2, 2], dtype=f.uint8), f.tensor([0.5, 1.0, 2.0]), 5),
-    "bincount of nothing": lambda f: (f.bincount(f.tensor([], dtype=f.int64)), f.bincount(f.tensor([], dtype=f.int64), minlength=2)),
+    "bincount of nothing": lambda f: (
+        f.bincount(f.tensor([], dtype=f.int64)),
+        f.bincount(f.tensor([], dtype=f.int64), minlength=2),
+    ),
     "histc": lambda f: (f.histc(f.tensor(DATA), 7), f.histc(f.tensor(DATA), 5, -1, 1), f.histc(f.ones(3), 4)),
     "histogram": lambda f: f.histogram(f.tensor(DATA), 6),
-    "histogram weighted": lambda f: f.histogram(f.tensor(DATA), 6, range=(-1.0, 1.0), weight=f.tensor(DATA), density=True),
+    "histogram weighted": lambda f: f.histogram(
+        f.tensor(DATA), 6, range=(-1.0, 1.0), weight=f.tensor(DATA), density=True
+    ),
     "histogram edges": lambda f: f.histogram(f.tensor(DATA), f.tensor([-2.0, 0.0, 0.5, 1.0]).double()),
-    "tril_indices": lambda f: (f.tril_indices(3, 4, 1), f.tril_indices(3, 2, -1), f.tril_indices(0, 3), f.tril_indices(4, 2, -2)),
+    "tril_indices": lambda f: (
+        f.tril_indices(3, 4, 1),
+        f.tril_indices(3, 2, -1),
+        f.tril_indices(0, 3),
+        f.tril_indices(4, 2, -2),
+    ),
     "triu_indices": lambda f: (f.triu_indices(3, 4, 1), f.triu_indices(3, 2, -1), f.triu_indices(2, 3, 9)),
     "unravel_index": lambda f: f.unravel_index(f.tensor([[5, 11], [0, 23]]), (2, 3, 4)),
     "nonzero_static": lambda f: f.nonzero_static(f.tensor([[0, 1], [2, 3]]), size=4),
-    "view copies": lambda f: (f.view_copy(f.tensor(DATA), (12, 5)), f.permute_copy(f.tensor(DATA), (2, 0, 1)), *f.unbind_copy(f.tensor(DATA))),
+    "view copies": lambda f: (
+        f.view_copy(f.tensor(DATA), (12, 5)),
+        f.permute_copy(f.tensor(DATA), (2, 0, 1)),
+        *f.unbind_copy(f.tensor(DATA)),
+    ),
 }
 
 

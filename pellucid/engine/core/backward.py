@@ -1,6 +1,7 @@
 """The backward engine: from the roots, nodes in reverse order of their making, gradients added up, leaves served last.
 
-One loop, no recursion: a chain of any length runs. `pdb` steps from `loss.backward()` through `run` into a gradient rule.
+One loop, no recursion: a chain of any length runs. `pdb` steps from `loss.backward()` through `run` into a gradient
+rule.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def backward(
 ) -> None:
     """Add the gradients of `tensors` to the `.grad` of the leaves they depend on (of `inputs` only, when given).
 
-    `grad_tensors` weigh the tensors, with their shapes; a scalar's weight is 1. RuntimeError for a tensor without history.
+    `grad_tensors` weigh the tensors, with their shapes; a scalar's weight is 1. RuntimeError for a tensor without
+    history.
 
     >>> import pellucid as torch
     >>> x = torch.tensor(3.0, requires_grad=True)
@@ -67,7 +69,9 @@ def backward(
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         if grad_tensors is not None:
-            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`.")
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`."
+            )
         grad_tensors = grad_variables
     if inputs is not None:
         inputs = _several(inputs)
@@ -96,7 +100,8 @@ def grad(
 ) -> tuple[Any, ...]:
     """The gradients of `outputs` with respect to `inputs`, as a tuple; `.grad` stays as it is.
 
-    An input that the outputs do not depend on is a RuntimeError unless `allow_unused` (None) or `materialize_grads` (zeros).
+    An input that the outputs do not depend on is a RuntimeError unless `allow_unused` (None) or `materialize_grads`
+    (zeros).
 
     >>> import pellucid as torch
     >>> x = torch.tensor(3.0, requires_grad=True)
@@ -104,13 +109,18 @@ def grad(
     (tensor(6.),)
     """
     if not only_inputs:
-        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True)", FutureWarning, stacklevel=2)
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True)", FutureWarning, stacklevel=2
+        )
     if is_grads_batched:
         raise NotImplementedError(
-            "autograd.grad(is_grads_batched=True) needs vmap, which Pellucid does not have yet: call grad once per row of grad_outputs."
+            "autograd.grad(is_grads_batched=True) needs vmap, which Pellucid does not have yet: call grad once "
+            "per row of grad_outputs."
         )
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     roots, wanted = _several(outputs), _several(inputs)
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
@@ -124,28 +134,36 @@ def grad(
         for position, gradient in enumerate(found):
             if gradient is None:
                 raise RuntimeError(
-                    f"The differentiated Tensor at index {position} appears to not have been used in the graph. Set allow_unused=True if"
+                    f"The differentiated Tensor at index {position} appears to not have been used in the "
+                    "graph. Set allow_unused=True if"
                     f" this is the desired behavior. (Input {position}: {_described(wanted[position])}.)"
                 )
     return tuple(found)
 
 
 def _several(given: Any) -> tuple[Any, ...]:
-    """The tensors and gradient edges (which are tuples themselves) of an argument that may be one or a sequence of them."""
+    """The tensors and gradient edges (which are tuples themselves) of an argument that may be one or a sequence of
+    them.
+    """
     if isinstance(given, tuple | list) and not hasattr(given, "output_nr"):
         return tuple(given)
     return (given,)
 
 
 def _described(target: Any) -> str:
-    return f"output {target[1]} of {target[0].name()}" if isinstance(target, tuple) else f"a tensor of shape {list(target.shape)}"
+    return (
+        f"output {target[1]} of {target[0].name()}"
+        if isinstance(target, tuple)
+        else f"a tensor of shape {list(target.shape)}"
+    )
 
 
 def _root_edge(root: Any, position: int) -> Edge:
     edge = (root[0], root[1]) if isinstance(root, tuple) else gradient_edge(root)
     if edge is None:
         raise RuntimeError(
-            f"element {position} of tensors does not require grad and does not have a grad_fn: nothing that led to it requires a gradient."
+            f"element {position} of tensors does not require grad and does not have a grad_fn: nothing that "
+            "led to it requires a gradient."
             " Was it computed under no_grad(), or detached? Do the parameters have requires_grad=True?"
         )
     return edge
@@ -155,7 +173,9 @@ def _target_edge(each: Any, position: int) -> Edge:
     if isinstance(each, tuple):  # a GradientEdge
         return each[0], each[1]
     if not requires_grad(each):
-        raise RuntimeError(f"One of the differentiated Tensors does not require grad (input {position} of shape {list(each.shape)})")
+        raise RuntimeError(
+            f"One of the differentiated Tensors does not require grad (input {position} of shape {list(each.shape)})"
+        )
     edge = gradient_edge(each)
     assert edge is not None
     return edge
@@ -181,7 +201,8 @@ def _root_gradient(root: Any, weight: Any) -> Any:
             return None
         if meta.numel != 1:
             raise RuntimeError(
-                f"grad can be implicitly created only for scalar outputs, not for shape {list(meta.shape)}: reduce it first, for example"
+                f"grad can be implicitly created only for scalar outputs, not for shape {list(meta.shape)}: "
+                "reduce it first, for example"
                 " with .sum() or .mean(), or pass gradient="
             )
         if meta.dtype.is_complex:
@@ -191,12 +212,14 @@ def _root_gradient(root: Any, weight: Any) -> Any:
         raise TypeError(f"gradients can be either Tensors or None, but got {type(weight).__name__}")
     if weight._meta.shape != meta.shape:
         raise RuntimeError(
-            f"Mismatch in shape: grad_output[0] has a shape of {weight._meta.shape} and output[0] has a shape of {meta.shape}."
+            f"Mismatch in shape: grad_output[0] has a shape of {weight._meta.shape} and output[0] has a shape "
+            f"of {meta.shape}."
         )
     if weight._meta.dtype.is_complex != meta.dtype.is_complex:
         raise RuntimeError(
             "For complex Tensors, both grad_output and output are required to have the same dtype."
-            f" Mismatch in dtype: grad_output[0] has a dtype of {weight._meta.dtype} and output[0] has a dtype of {meta.dtype}."
+            f" Mismatch in dtype: grad_output[0] has a dtype of {weight._meta.dtype} and output[0] has a dtype "
+            f"of {meta.dtype}."
         )
     return weight
 
@@ -209,7 +232,9 @@ def run(
     targets: list[Edge] | None,
     fills: bool = False,
 ) -> list[Any]:
-    """Walk the graph from `roots`; with `targets`, only towards them, and return their gradients unless it `fills` leaves."""
+    """Walk the graph from `roots`; with `targets`, only towards them, and return their gradients unless it `fills`
+    leaves.
+    """
     before = state.grad_enabled
     state.grad_enabled = create_graph
     _running.depth += 1
@@ -395,7 +420,8 @@ def _applied(node: Node, gradients: list[Any]) -> list[Any]:
 def _warn_with_trace(node: Node) -> None:
     if node.trace:
         warnings.warn(
-            f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(node.trace)}", stacklevel=5
+            f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(node.trace)}",
+            stacklevel=5,
         )
 
 
@@ -407,7 +433,8 @@ def fit(gradient: Any, meta: Meta, source: Node | None, index: int) -> Any:
     if found.shape != meta.shape:
         if not _sums_to(found.shape, meta.shape):
             raise RuntimeError(
-                f"Function {source.name()} returned an invalid gradient at index {index} - got {list(found.shape)} but expected shape"
+                f"Function {source.name()} returned an invalid gradient at index {index} - got "
+                f"{list(found.shape)} but expected shape"
                 f" compatible with {list(meta.shape)}"
                 if source is not None
                 else f"a gradient of shape {list(found.shape)} was given for a tensor of shape {list(meta.shape)}"
@@ -454,7 +481,8 @@ def _checked_hook_result(hook: Any, result: Any, gradient: Any) -> Any:
         )
     if found.shape != expected.shape:
         raise RuntimeError(
-            f"hook '{_hook_name(hook)}' has changed the size of value: from {list(expected.shape)} to {list(found.shape)}"
+            f"hook '{_hook_name(hook)}' has changed the size of value: from {list(expected.shape)} to "
+            f"{list(found.shape)}"
         )
     return result
 
@@ -463,7 +491,8 @@ def _checked_hook_results(hook: Any, found: Any, gradients: Sequence[Any]) -> li
     results = list(found) if isinstance(found, tuple | list) else [found]
     if len(results) != len(gradients):
         raise RuntimeError(
-            f"hook '{_hook_name(hook)}' has returned an incorrect number of values (got {len(results)}, but expected {len(gradients)})"
+            f"hook '{_hook_name(hook)}' has returned an incorrect number of values (got {len(results)}, but "
+            f"expected {len(gradients)})"
         )
     return [
         _checked_hook_result(hook, result, gradient) if result is not None and gradient is not None else result
@@ -505,7 +534,9 @@ def _references(gradient: Any) -> tuple[int, int]:
 
 
 def accumulate(variable: Any, gradient: Any, create_graph: bool) -> None:
-    """Put a gradient into a leaf's `.grad`, or add it to what is there; a gradient that nobody else holds is not copied."""
+    """Put a gradient into a leaf's `.grad`, or add it to what is there; a gradient that nobody else holds is not
+    copied.
+    """
     with _Accumulating.lock:
         held = variable._grad
         if held is None:
@@ -520,7 +551,9 @@ def accumulate(variable: Any, gradient: Any, create_graph: bool) -> None:
 
 
 class _Accumulating:
-    """Threads that go backwards into the same leaf take turns, since an addition in place is a reading and a writing."""
+    """Threads that go backwards into the same leaf take turns, since an addition in place is a reading and a
+    writing.
+    """
 
     lock = threading.RLock()
 

@@ -1,4 +1,6 @@
-"""`TensorData`: the slots of a tensor, and the few functions that make one. The class people use, `Tensor`, adds methods only."""
+"""`TensorData`: the slots of a tensor, and the few functions that make one. The class people use, `Tensor`, adds
+methods only.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,13 @@ INFERENCE = Version()  # the version counter of inference tensors: it never coun
 class TensorData:
     """What a tensor is made of.
 
-    `_array`: NumPy view of the data (None on meta); `_meta`: its facts; `_storage` and `_offset` (in elements): where it lies;
-    `_counter`: who counts writes (the storage, or a Version of its own after `.data`); the rest is autograd's.
+    `_array`: NumPy view of the data (None on meta); `_meta`: its facts; `_storage` and `_offset` (in elements): where
+    it lies; `_counter`: who counts writes (the storage, or a Version of its own after `.data`); the rest is autograd's.
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_accumulator", "_array", "_base", "_counter", "_grad", "_grad_fn", "_hooks", "_meta", "_needs_grad",
+        "__dict__", "__weakref__", "_accumulator", "_array", "_base", "_counter", "_grad", "_grad_fn", "_hooks",
+        "_meta", "_needs_grad",
         "_offset", "_origin", "_output_nr", "_post_hooks", "_retains", "_storage", "_view_version",
     )  # fmt: skip
 
@@ -67,7 +70,9 @@ def make(array: Any, meta: Meta, storage: Storage, offset: int, counter: Any) ->
     tensor._offset = offset
     tensor._counter = counter
     tensor._needs_grad = tensor._retains = False
-    tensor._grad_fn = tensor._grad = tensor._base = tensor._hooks = tensor._post_hooks = tensor._accumulator = tensor._origin = None
+    tensor._grad_fn = tensor._grad = tensor._base = tensor._hooks = tensor._post_hooks = tensor._accumulator = (
+        tensor._origin
+    ) = None
     tensor._output_nr = tensor._view_version = 0
     return tensor
 
@@ -117,7 +122,8 @@ def check_bounds(storage: Storage, meta: Meta, offset: int) -> None:
     """RuntimeError unless every element lies inside the storage."""
     if any(size < 0 for size in meta.shape) or any(stride < 0 for stride in meta.strides) or offset < 0:
         raise RuntimeError(
-            f"sizes, strides and storage offset must not be negative: {list(meta.shape)}, {list(meta.strides)}, {offset}"
+            f"sizes, strides and storage offset must not be negative: {list(meta.shape)}, "
+            f"{list(meta.strides)}, {offset}"
         )
     if meta.numel == 0:
         return
@@ -125,7 +131,8 @@ def check_bounds(storage: Storage, meta: Meta, offset: int) -> None:
     if (last + 1) * meta.dtype.itemsize > storage.nbytes:
         raise RuntimeError(
             f"setStorage: sizes {list(meta.shape)}, strides {list(meta.strides)}, storage offset {offset}, and itemsize"
-            f" {meta.dtype.itemsize} requiring a storage size of {(last + 1) * meta.dtype.itemsize} are out of bounds for"
+            f" {meta.dtype.itemsize} requiring a storage size of {(last + 1) * meta.dtype.itemsize} are out of "
+            "bounds for"
             f" storage of size {storage.nbytes}"
         )
 
@@ -134,15 +141,20 @@ def from_array(array: np.ndarray) -> Any:
     """A tensor that shares memory with a NumPy array; strides must be whole and not negative."""
     kind = from_numpy_dtype(array.dtype)
     if array.dtype.byteorder == ">" and kind.itemsize > 1:
-        raise ValueError("given numpy array has byte order different from the native byte order. Conversion is not supported.")
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion is not supported."
+        )
     item = kind.itemsize
     if any(stride < 0 for stride, size in zip(array.strides, array.shape, strict=True) if size > 1):
         raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported."
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are "
+            "not currently supported."
             " (You can probably work around this by making a copy of your array with array.copy().)"
         )
     if any(stride % item for stride in array.strides):
-        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy array to make it contiguous.")
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy array to make it contiguous."
+        )
     strides = tuple([stride // item for stride in array.strides])
     if array.size == 0 or all(size == 1 for size in array.shape):
         meta = Meta.of(array.shape, kind, CPU)

@@ -1,11 +1,14 @@
-"""`device`: where a tensor's data is. Only `cpu` and `meta` hold tensors here; other names can be written down but not used."""
+"""`device`: where a tensor's data is. Only `cpu` and `meta` hold tensors here; other names can be written down but not
+used.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 KNOWN = (
-    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps",
+    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
+    "vulkan", "mps",
     "meta", "hpu", "mtia", "privateuseone",
 )  # fmt: skip
 
@@ -31,7 +34,9 @@ class device:  # noqa: N801 - PyTorch's name
             raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
         elif ":" in type:
             if index is not None:
-                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+                raise RuntimeError(
+                    f"type (string) must not include an index because index was passed explicitly: {type}"
+                )
             type, index = _split(type)
         if not type:
             raise RuntimeError("Device string must not be empty")
@@ -42,7 +47,9 @@ class device:  # noqa: N801 - PyTorch's name
         self._hash = hash((type, index))
 
     def __repr__(self) -> str:
-        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        return (
+            f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        )
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
@@ -91,7 +98,9 @@ def set_default_device(device: Any) -> None:
 
 
 def usable(where: Any) -> device:
-    """`where` as the device object that tensors are held on; an error that says what to do where there is no such backend."""
+    """`where` as the device object that tensors are held on; an error that says what to do where there is no such
+    backend.
+    """
     if where is None:
         return _Default.device
     if where is CPU or where is META:
@@ -103,7 +112,8 @@ def usable(where: Any) -> device:
         return META
     if found.type == "cuda":
         raise AssertionError(
-            f"Torch not compiled with CUDA enabled: Pellucid has no CUDA backend yet, so nothing can be put on '{found}'. "
+            "Torch not compiled with CUDA enabled: Pellucid has no CUDA backend yet, so nothing can be put on "
+            f"'{found}'. "
             "Use device='cpu', or choose with: device = 'cuda' if torch.cuda.is_available() else 'cpu'."
         )
     raise NotImplementedError(f"Pellucid has no backend for the device '{found}'; tensors can be on 'cpu' or 'meta'.")

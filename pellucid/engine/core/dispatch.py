@@ -1,6 +1,7 @@
 """Running an operator: look up the plan of these metas, call its kernel, wrap the result, record it for backward.
 
-Everything slow (promotion, validation, broadcasting, choice of kernel, error texts) happens once, when a plan is made (plan.py).
+Everything slow (promotion, validation, broadcasting, choice of kernel, error texts) happens once, when a plan is made
+(plan.py).
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ def _new_plan(op: Any, operands: tuple[Any, ...], settings: dict[str, Any], key:
 
 
 def forget_plans(ops: Any) -> None:
-    """Drop the plans of these operators, after something that plans depend on (the default dtype, the kernels) has changed."""
+    """Drop the plans of these operators, after something that plans depend on (the default dtype, the kernels) has
+    changed.
+    """
     for each in ops:
         each.plans.clear()
 
@@ -146,7 +149,9 @@ def _view(source: Any, meta: Meta, offset: int) -> Any:
 def run_in_place(op: Any, target: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """Write the operator's result into `target`, advance its version, and make its history end in this operator."""
     if state.stack:
-        return run_below(op, operands, settings, lambda op_, operands_, settings_: run_in_place(op_, target, operands_, settings_))
+        return run_below(
+            op, operands, settings, lambda op_, operands_, settings_: run_in_place(op_, target, operands_, settings_)
+        )
     recorded = state.grad_enabled and not state.inference and any_requires_grad(operands)
     try:
         plan = plan_of(op, operands, settings)
@@ -184,7 +189,8 @@ def any_requires_grad(operands: Iterable[Any]) -> bool:
 def _check_fits(op: Any, meta: Meta, result_meta: Meta) -> None:
     if result_meta.shape != meta.shape:
         raise RuntimeError(
-            f"output with shape {list(meta.shape)} doesn't match the broadcast shape {list(result_meta.shape)} ({op.name}_ cannot"
+            f"output with shape {list(meta.shape)} doesn't match the broadcast shape {list(result_meta.shape)} "
+            f"({op.name}_ cannot"
             f" enlarge the tensor it writes to; use the version without the underscore, torch.{op.name})"
         )
     if not can_cast(result_meta.dtype, meta.dtype):
@@ -199,7 +205,8 @@ def check_writable(name: str, target: Any, operands: tuple[Any, ...]) -> None:
     array = target._array
     if array is not None and not array.flags.writeable and target._meta.numel:
         raise RuntimeError(
-            f"{name}_: this tensor views memory that may not be written (a read-only NumPy array or file); clone() it first."
+            f"{name}_: this tensor views memory that may not be written (a read-only NumPy array or file); "
+            "clone() it first."
         )
     if target._meta.has_overlap and name not in _UNIFORM:
         raise RuntimeError(
@@ -210,7 +217,8 @@ def check_writable(name: str, target: Any, operands: tuple[Any, ...]) -> None:
         if x is not target and isinstance(x, TensorData) and x._storage is target._storage:
             if x._meta.is_dense and target._meta.is_dense and _partly(x, target):
                 raise RuntimeError(
-                    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory"
+                    "unsupported operation: some elements of the input tensor and the written-to tensor refer "
+                    "to a single memory"
                     f" location. Please clone() the tensor before performing the operation. ({name}_)"
                 )
 
@@ -233,14 +241,17 @@ def wrote(target: Any, name: str) -> None:
 def run_out(op: Any, out: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """Write the operator's result(s) into the given tensor(s), resized where their shape differs."""
     if state.stack:
-        return run_below(op, operands, settings, lambda op_, operands_, settings_: run_out(op_, out, operands_, settings_))
+        return run_below(
+            op, operands, settings, lambda op_, operands_, settings_: run_out(op_, out, operands_, settings_)
+        )
     targets = tuple(out) if isinstance(out, (tuple, list)) else (out,)
     for each in targets:
         if not isinstance(each, TensorData):
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(each).__name__}")
     if state.grad_enabled and any_requires_grad((*operands, *targets)):
         raise RuntimeError(
-            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments"
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one "
+            "of the arguments"
             " requires grad. Leave out= away, or call it under torch.no_grad()."
         )
     plan = plan_of(op, operands, settings)
@@ -261,11 +272,13 @@ def run_out(op: Any, out: Any, operands: tuple[Any, ...], settings: dict[str, An
 
 
 _CAST_INTO_OUT = frozenset((
-    "arange", "bernoulli", "cat", "cumprod", "cumsum", "eye", "fill_random", "full", "linspace", "logspace", "logsumexp", "max_all", "mean", "min_all", "nansum",
+    "arange", "bernoulli", "cat", "cumprod", "cumsum", "eye", "fill_random", "full", "linspace", "logspace",
+    "logsumexp", "max_all", "mean", "min_all", "nansum",
     "prod", "stack", "std", "sum", "sum_", "var",
 ))  # fmt: skip
 _CPP_NAMES = {  # as PyTorch's messages call element types here
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
+    "int64": "long int",
     "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int", "float16": "c10::Half",
     "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
@@ -274,23 +287,37 @@ _CPP_NAMES = {  # as PyTorch's messages call element types here
 
 def _check_out(op: Any, target: Any, meta: Meta) -> None:
     if target._meta.device is not meta.device:
-        raise RuntimeError(f"Expected out tensor to have device {meta.device}, but got {target._meta.device} instead ({op.name})")
+        raise RuntimeError(
+            f"Expected out tensor to have device {meta.device}, but got {target._meta.device} instead ({op.name})"
+        )
     if op.name == "cat" and not can_cast(meta.dtype, target._meta.dtype):
-        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {title(target._meta.dtype)}")
+        raise TypeError(
+            f"torch.cat(): input types can't be cast to the desired output type {title(target._meta.dtype)}"
+        )
     if op.kind == "general" and target._meta.dtype is not meta.dtype and op.name not in _CAST_INTO_OUT:
-        expected, found = _CPP_NAMES.get(meta.dtype.name, meta.dtype.name), _CPP_NAMES.get(target._meta.dtype.name, target._meta.dtype.name)
-        raise RuntimeError(f"Expected out tensor to have dtype {expected}, but got {found} instead ({op.name}(out=...))")
+        expected, found = (
+            _CPP_NAMES.get(meta.dtype.name, meta.dtype.name),
+            _CPP_NAMES.get(target._meta.dtype.name, target._meta.dtype.name),
+        )
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {expected}, but got {found} instead ({op.name}(out=...))"
+        )
     if not can_cast(meta.dtype, target._meta.dtype):
-        raise RuntimeError(f"result type {title(meta.dtype)} can't be cast to the desired output type {title(target._meta.dtype)}")
+        raise RuntimeError(
+            f"result type {title(meta.dtype)} can't be cast to the desired output type {title(target._meta.dtype)}"
+        )
 
 
 def resize_out(target: Any, meta: Meta) -> None:
     """Give an `out=` tensor the shape of the result; a warning when it had elements of another shape."""
     if target._meta.numel:
         warnings.warn(
-            f"An output with one or more elements was resized since it had shape {list(target._meta.shape)}, which does not match the"
-            f" required output shape {list(meta.shape)}. This behavior is deprecated, and in a future PyTorch release outputs will not"
-            " be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero"
+            f"An output with one or more elements was resized since it had shape {list(target._meta.shape)}, "
+            "which does not match the"
+            f" required output shape {list(meta.shape)}. This behavior is deprecated, and in a future PyTorch "
+            "release outputs will not"
+            " be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing "
+            "it, inplace, to zero"
             " elements with t.resize_(0).",
             UserWarning,
             stacklevel=4,
@@ -313,4 +340,15 @@ def resize(target: Any, shape: Any, strides: Any = None) -> None:
     target._array = view_of(storage, meta, target._offset)
 
 
-__all__ = ["InPlace", "allocate", "check_writable", "forget_plans", "plan_of", "resize", "run", "run_in_place", "run_out", "wrote"]
+__all__ = [
+    "InPlace",
+    "allocate",
+    "check_writable",
+    "forget_plans",
+    "plan_of",
+    "resize",
+    "run",
+    "run_in_place",
+    "run_out",
+    "wrote",
+]

@@ -1,4 +1,6 @@
-"""Element types: PyTorch's `dtype` objects, their NumPy counterparts, and the default dtype. Promotion lives in promotion.py."""
+"""Element types: PyTorch's `dtype` objects, their NumPy counterparts, and the default dtype. Promotion lives in
+promotion.py.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,17 @@ import numpy as np
 class dtype:  # noqa: N801 - PyTorch's name
     """An element type; there is one object per type, compared by identity."""
 
-    __slots__ = ("_reduce", "bytes", "category", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "numpy")
+    __slots__ = (
+        "_reduce",
+        "bytes",
+        "category",
+        "is_complex",
+        "is_floating_point",
+        "is_signed",
+        "itemsize",
+        "name",
+        "numpy",
+    )
 
     def __init__(self, name: str, numpy_type: Any, category: int, signed: bool) -> None:
         self.name = name
@@ -81,10 +93,14 @@ def from_numpy_dtype(numpy_dtype: np.dtype) -> dtype:
         native = numpy_dtype.newbyteorder("=")
         found = _BY_NUMPY.get(native) if native == numpy_dtype else None
     if found is None:
-        names = "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool"
+        names = (
+            "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, "
+            "uint8, and bool"
+        )
         raise TypeError(
             f"can't convert np.ndarray of type {numpy_dtype.type.__module__}.{numpy_dtype.type.__name__}"
-            f" ({numpy_dtype}). The only supported types are: {names}. Convert it first, for example with .astype(np.float32)."
+            f" ({numpy_dtype}). The only supported types are: {names}. Convert it first, for example with "
+            ".astype(np.float32)."
         )
     return found
 

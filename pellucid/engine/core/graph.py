@@ -13,7 +13,9 @@ from pellucid.engine.core.modes import enable_grad, state
 from pellucid.engine.core.node import AccumulateGrad, Node, RemovableHandle, anomaly, here, line_text, sequence_numbers
 from pellucid.engine.core.promotion import title
 
-by_name: dict[str, Any] = {}  # every operator, as op.py makes them; core reaches the few it needs (as_strided, full, clone) through it
+by_name: dict[
+    str, Any
+] = {}  # every operator, as op.py makes them; core reaches the few it needs (as_strided, full, clone) through it
 RELEASED: Any = object()  # stands in a node's `saved` after its tensors were freed
 
 
@@ -25,7 +27,8 @@ class SavedTensor:
     def __init__(self, tensor: Any, is_output: bool = False, number: int = 0) -> None:
         if tensor._counter is INFERENCE:
             raise RuntimeError(
-                "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor"
+                "Inference tensors cannot be saved for backward. To work around you can make a clone to get a "
+                "normal tensor"
                 " and use it in autograd."
             )
         self.is_output = is_output
@@ -56,7 +59,10 @@ class SavedTensor:
         with enable_grad():
             tensor = self.unpack(self.packed)
         if not isinstance(tensor, TensorData):
-            raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type " + type(tensor).__name__)
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                + type(tensor).__name__
+            )
         if self.is_output and node is not None:
             tensor = shallow(tensor)
             _set_history(tensor, node, self.number)
@@ -85,8 +91,11 @@ def _pack(pack: Any, tensor: Any) -> Any:
         state.saved_hooks = outer
         state.grad_enabled = grad_enabled
     if tensor._counter.count != before:
-        raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be modified"
-                           " by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform"
+        raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
+                           "pack hook can "
+        "not be modified"
+                           " by in-place operations as this can lead to unexpected side-effects. Please open "
+                           "an issue if you need to perform"
                            " in-place operations on the input to a pack hook.")  # fmt: skip
     return packed
 
@@ -95,7 +104,9 @@ def _modified_message(saved: SavedTensor, node: Any) -> str:
     tensor: Any = saved.tensor
     writer = tensor._counter.writer
     kind = f"torch.{title(tensor._meta.dtype)}Tensor {list(tensor._meta.shape)}"
-    whose = f", which is output {tensor._output_nr} of {tensor._grad_fn.name()}," if tensor._grad_fn is not None else ","
+    whose = (
+        f", which is output {tensor._output_nr} of {tensor._grad_fn.name()}," if tensor._grad_fn is not None else ","
+    )
     if saved.is_output:
         whose = f", which is output {saved.number} of {node.name()},"
     by = f"written in place by {writer[0]} at {line_text(writer[1])}" if writer else "written in place"
@@ -132,7 +143,9 @@ class Recipe:
 
         ruled = {i for rule in op.rules for index in rule.inputs for i in covered(index)}
         numbers = op.name in _NUMBERS_HAVE_EDGES and is_tensor[0]
-        self.edge_operands = tuple([i for i in range(count) if (is_float[i] or i in ruled if is_tensor[i] else numbers and i in ruled)])
+        self.edge_operands = tuple(
+            [i for i in range(count) if (is_float[i] or i in ruled if is_tensor[i] else numbers and i in ruled)]
+        )
         self.rules = [r for r in op.rules if any(needed[i] for index in r.inputs for i in covered(index))]
         named = {(kind, index) for rule in self.rules for _, kind, index in rule.parameters}
         inputs = {i for kind, index in named if kind in ("input", "inputs") for i in covered(index)}
@@ -169,7 +182,11 @@ class OpNode(Node):
         self.plan = plan
         self.recipe = recipe
         self.settings = settings
-        self.numbers = tuple([None if isinstance(x, TensorData) else x for x in operands]) if recipe.has_numbers else (None,) * len(operands)
+        self.numbers = (
+            tuple([None if isinstance(x, TensorData) else x for x in operands])
+            if recipe.has_numbers
+            else (None,) * len(operands)
+        )
 
     def save(self, operands: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         """Keep the inputs and outputs that the rules name."""
@@ -190,9 +207,12 @@ class OpNode(Node):
     def apply(self, gradients: list[Any]) -> list[Any]:
         if self.saved is RELEASED:
             raise RuntimeError(
-                "Trying to backward through the graph a second time (or directly access saved tensors after they have already been"
-                f" freed): {self.name()} of {line_text(self.line)} has let go of its saved tensors. Saved intermediate values of the"
-                " graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward"
+                "Trying to backward through the graph a second time (or directly access saved tensors after "
+                "they have already been"
+                f" freed): {self.name()} of {line_text(self.line)} has let go of its saved tensors. Saved "
+                "intermediate values of the"
+                " graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if "
+                "you need to backward"
                 " through the graph a second time or if you need to access saved tensors after calling backward."
             )
         if not self.op.rules:
@@ -245,11 +265,15 @@ class OpNode(Node):
             return self.plan.operand_metas[index:]
         if kind == "inputs":
             kept = [self.saved.get(("input", i)) for i in range(index, len(self.numbers))]
-            return tuple([self.numbers[i] if saved is None else saved.get(self) for i, saved in enumerate(kept, start=index)])
+            return tuple(
+                [self.numbers[i] if saved is None else saved.get(self) for i, saved in enumerate(kept, start=index)]
+            )
         return self._needs()
 
     def _needs(self) -> tuple[bool, ...]:
-        wanted = {operand for operand, edge in zip(self.recipe.edge_operands, self.edges, strict=True) if edge is not None}
+        wanted = {
+            operand for operand, edge in zip(self.recipe.edge_operands, self.edges, strict=True) if edge is not None
+        }
         return tuple([i in wanted for i in range(len(self.numbers))])
 
 
@@ -275,7 +299,9 @@ def requires_grad(tensor: Any) -> bool:
 
 
 def grad_fn_of(tensor: Any) -> Any:
-    """The node that made the tensor (None for a leaf); for a view whose memory was written since, a node that reads the base."""
+    """The node that made the tensor (None for a leaf); for a view whose memory was written since, a node that reads the
+    base.
+    """
     base = tensor._base
     if base is not None and base._needs_grad and tensor._view_version != tensor._counter.count:
         if tensor._origin is not None:
@@ -314,7 +340,10 @@ def gradient_edge(tensor: Any) -> tuple[Node, int] | None:
 
 def _recipe(op: Any, plan: Any, operands: tuple[Any, ...]) -> Recipe:
     needed = tuple(
-        [isinstance(x, TensorData) and (x._needs_grad or (x._base is not None and x._base._needs_grad)) for x in operands]
+        [
+            isinstance(x, TensorData) and (x._needs_grad or (x._base is not None and x._base._needs_grad))
+            for x in operands
+        ]
     )
     recipe = plan.recipes.get(needed)
     if recipe is None:
@@ -336,7 +365,12 @@ IN_PLACE_NAMES = {  # where PyTorch's node of the in-place form has another name
 
 
 _NUMBER_SECOND = {"XlogyBackward0": "XlogyBackward2"}
-_NUMBER_FIRST = {"XlogyBackward0": "XlogyBackward1", "SubBackward0": "RsubBackward1", "DivBackward0": "MulBackward0", "PowBackward1": "PowBackward2"}
+_NUMBER_FIRST = {
+    "XlogyBackward0": "XlogyBackward1",
+    "SubBackward0": "RsubBackward1",
+    "DivBackward0": "MulBackward0",
+    "PowBackward1": "PowBackward2",
+}
 _TENSOR_THIRD = {"LerpBackward0": "LerpBackward1", "MaskedFillBackward0": "MaskedFillBackward1"}
 _TENSOR_SECOND = {"FmodBackward0": "FmodBackward1", "RemainderBackward0": "RemainderBackward1"}
 
@@ -374,7 +408,8 @@ def check_in_place(target: Any, name: str, recorded: bool) -> None:
     """RuntimeError where writing into `target` would break its gradient history."""
     if target._counter is INFERENCE and not state.inference:
         raise RuntimeError(
-            f"Inplace update to inference tensor outside InferenceMode is not allowed. ({name}_) You can make a clone to get a normal"
+            f"Inplace update to inference tensor outside InferenceMode is not allowed. ({name}_) You can make "
+            "a clone to get a normal"
             " tensor before doing inplace update."
         )
     if not state.grad_enabled or state.inference or not (recorded or requires_grad(target)):
@@ -383,7 +418,8 @@ def check_in_place(target: Any, name: str, recorded: bool) -> None:
         _check_view_write(target, name)
     elif target._needs_grad and target._grad_fn is None:
         raise RuntimeError(
-            f"a leaf Variable that requires grad is being used in an in-place operation. ({name}_ at {line_text(here())}:"
+            f"a leaf Variable that requires grad is being used in an in-place operation. ({name}_ at "
+            f"{line_text(here())}:"
             " do it under torch.no_grad(), or on a clone().)"
         )
 
@@ -399,17 +435,23 @@ def _check_view_write(target: Any, name: str) -> None:
 
 
 _AMBIGUOUS = (
-    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the"
-    " inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be"
+    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+    "moving both the view and the"
+    " inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both outside "
+    "(if you want the inplace to be"
     " tracked)."
 )
 _ORIGINS = {
     "no_grad": _AMBIGUOUS.format("no_grad"),
     "inference": _AMBIGUOUS.format("inference_mode"),
-    "multi": " This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified"
+    "multi": " This view is the output of a function that returns multiple views. Such functions do not allow the "
+    "output views to be modified"
     " inplace. You should replace the inplace operation by an out-of-place one.",
-    "custom": " This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle"
-    " view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is"
+    "custom": " This view was created inside a custom Function (or because an input was returned as-is) and the "
+    "autograd "
+    "logic to handle"
+    " view+inplace would override the custom backward associated with the custom Function, leading to "
+    "incorrect gradients. This behavior is"
     " forbidden. You can fix this by cloning the output of the custom Function.",
 }
 
@@ -417,10 +459,15 @@ _ORIGINS = {
 def _refuse_view_write(view: Any, written: str, where: str) -> None:
     node = view._grad_fn
     if node is None or view._origin in ("no_grad", "inference"):
-        mode, now = ("inference", "in normal mode") if view._origin == "inference" else ("no_grad", "with grad mode enabled")
+        mode, now = (
+            ("inference", "in normal mode") if view._origin == "inference" else ("no_grad", "with grad mode enabled")
+        )
         which = f"A view was created in {mode} mode and {written} modified inplace {now}."
     else:
-        which = f"Output {view._output_nr} of {node.name().rsplit('Backward', 1)[0]} is a view and {written} modified inplace."
+        which = (
+            f"Output {view._output_nr} of {node.name().rsplit('Backward', 1)[0]} is a view and {written} modified "
+            "inplace."
+        )
     raise RuntimeError(which + _ORIGINS[view._origin] + where)
 
 
@@ -522,6 +569,8 @@ def detached(tensor: Any) -> Any:
 
 
 __all__ = [
-    "AccumulateGrad", "CopySlices", "Node", "OpNode", "RemovableHandle", "SavedTensor", "anomaly", "by_name", "check_in_place", "detached",
-    "finish_in_place", "grad_fn_of", "gradient_edge", "here", "line_text", "make", "prepare_in_place", "rebase_history", "record", "requires_grad",
+    "AccumulateGrad", "CopySlices", "Node", "OpNode", "RemovableHandle", "SavedTensor", "anomaly", "by_name",
+    "check_in_place", "detached",
+    "finish_in_place", "grad_fn_of", "gradient_edge", "here", "line_text", "make", "prepare_in_place",
+    "rebase_history", "record", "requires_grad",
 ]  # fmt: skip

@@ -76,7 +76,8 @@ class Meta:
     """Shape, strides (in elements), dtype and device of a tensor. Interned: the same facts are the same object."""
 
     __slots__ = (
-        "byte_strides", "device", "dtype", "has_overlap", "is_contiguous", "is_dense", "ndim", "numel", "shape", "strides",
+        "byte_strides", "device", "dtype", "has_overlap", "is_contiguous", "is_dense", "ndim", "numel", "shape",
+        "strides",
     )  # fmt: skip
 
     shape: Size
@@ -167,7 +168,9 @@ def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def _has_overlap(meta: Meta) -> bool:
-    return meta.numel > 0 and any(size > 1 and stride == 0 for size, stride in zip(meta.shape, meta.strides, strict=True))
+    return meta.numel > 0 and any(
+        size > 1 and stride == 0 for size, stride in zip(meta.shape, meta.strides, strict=True)
+    )
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
@@ -183,8 +186,10 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
             if other != 1:
                 a, b = (other, size) if longer is result else (size, other)
                 raise RuntimeError(
-                    f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {axis + offset}"
-                    f" (shapes {list(result)} and {list(shape)}): sizes must be equal or 1, counted from the last dimension."
+                    f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton "
+                    f"dimension {axis + offset}"
+                    f" (shapes {list(result)} and {list(shape)}): sizes must be equal or 1, counted from the "
+                    "last dimension."
                 )
             longer[axis + offset] = size
         result = list(longer)
@@ -222,7 +227,9 @@ def _broadcast_strides(meta: Meta, shape: tuple[int, ...]) -> list[int]:
 
 
 def axis_order(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
-    """Axes from the fastest-moving to the slowest, as all operands agree; insertion sort, since the comparison is not transitive."""
+    """Axes from the fastest-moving to the slowest, as all operands agree; insertion sort, since the comparison is not
+    transitive.
+    """
     order = list(range(len(shape) - 1, -1, -1))
     for i in range(1, len(order)):
         right = i

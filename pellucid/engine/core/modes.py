@@ -1,4 +1,6 @@
-"""Thread-local switches that every operator call looks at: grad mode, inference mode, and the stack of intercepting modes."""
+"""Thread-local switches that every operator call looks at: grad mode, inference mode, and the stack of intercepting
+modes.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from typing import Any, Protocol
 class Mode(Protocol):
     """Something that sees every operator call: capture, autocast, profiler, counters, diagnosis, user modes."""
 
-    def intercept(self, op: Any, operands: tuple[Any, ...], settings: dict[str, Any], proceed: Callable[..., Any]) -> Any:
+    def intercept(
+        self, op: Any, operands: tuple[Any, ...], settings: dict[str, Any], proceed: Callable[..., Any]
+    ) -> Any:
         """Return the call's result; `proceed(op, operands, settings)` runs it below this mode."""
 
 
@@ -62,7 +66,9 @@ class _Switch:
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(function, type):
-            raise TypeError(f"{type(self).__name__} cannot decorate the class {function.__name__}; decorate its methods")
+            raise TypeError(
+                f"{type(self).__name__} cannot decorate the class {function.__name__}; decorate its methods"
+            )
         if function.__code__.co_flags & 0x20 if hasattr(function, "__code__") else False:
             return _decorate_generator(self._fresh, function)
 

@@ -1,4 +1,6 @@
-"""What every node of the backward graph has: edges, hooks, the user's line that made it. Operators' nodes are graph.py's."""
+"""What every node of the backward graph has: edges, hooks, the user's line that made it. Operators' nodes are
+graph.py's.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,8 @@ class Node:
     """A step of the backward pass: takes the gradients of its forward outputs, gives those of its inputs (`edges`)."""
 
     __slots__ = (
-        "__dict__", "__weakref__", "edges", "line", "output_metas", "post_hooks", "pre_hooks", "retained", "sequence", "tensor_hooks", "trace",
+        "__dict__", "__weakref__", "edges", "line", "output_metas", "post_hooks", "pre_hooks", "retained", "sequence",
+        "tensor_hooks", "trace",
     )  # fmt: skip
 
     edges: tuple[tuple[Node, int] | None, ...]

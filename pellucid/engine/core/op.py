@@ -1,4 +1,6 @@
-"""`Op`: all that is known of an operator in one object, and the decorators that fill it. Running it is dispatch.py's."""
+"""`Op`: all that is known of an operator in one object, and the decorators that fill it. Running it is
+dispatch.py's.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,6 @@ from typing import Any
 
 from pellucid.engine.core.dispatch import InPlace, run, run_in_place, run_out
 from pellucid.engine.core.graph import by_name
-
 
 
 class Rule:
@@ -28,7 +29,8 @@ class Op:
     """An operator: its NumPy meaning, its shape and type rule, its gradient rules. Calling it runs it."""
 
     __slots__ = (
-        "accepts", "body", "defaults", "doc", "dynamic", "fresh", "grad_name", "half", "kernels", "kind", "meta_rule", "name", "onnx_rule", "operands", "outputs", "plans",
+        "accepts", "body", "defaults", "doc", "dynamic", "fresh", "grad_name", "half", "kernels", "kind", "meta_rule",
+        "name", "onnx_rule", "operands", "outputs", "plans",
         "promote", "result", "rules", "setting_names", "variadic", "zero_gradient",
     )  # fmt: skip
 
@@ -62,7 +64,9 @@ class Op:
         self.plans: dict[Any, Any] = {}
         clash = {"y", "dy"} & set(self.operands)
         if clash:
-            raise TypeError(f"operator {self.name}: {sorted(clash)} belong to gradient rules and cannot name an operand")
+            raise TypeError(
+                f"operator {self.name}: {sorted(clash)} belong to gradient rules and cannot name an operand"
+            )
         by_name[self.name] = self
 
     def __call__(self, *operands: Any, out: Any = None, **settings: Any) -> Any:
@@ -102,7 +106,9 @@ class Op:
         return self.operands.index(name)
 
     def source_of(self, name: str, rule: str) -> tuple[str, Any]:
-        """Where a gradient rule's parameter comes from: (kind, index or name). TypeError for a name that means nothing."""
+        """Where a gradient rule's parameter comes from: (kind, index or name). TypeError for a name that means
+        nothing.
+        """
         if name == "needs":
             return "needs", None
         several = "s" if self.variadic and name.removesuffix("_meta") == self.operands[-1] else ""
@@ -118,7 +124,9 @@ class Op:
             return "cotangent", self.outputs.index(name[1:])
         if name in self.setting_names:
             return "setting", name
-        raise TypeError(f"gradient rule {rule} of operator {self.name} names '{name}', which is no operand, output or setting")
+        raise TypeError(
+            f"gradient rule {rule} of operator {self.name} names '{name}', which is no operand, output or setting"
+        )
 
 
 def _node_name(name: str) -> str:
@@ -128,9 +136,11 @@ def _node_name(name: str) -> str:
 def pointwise(body: Callable[..., Any] | None = None, **traits: Any) -> Any:
     """An operator given by one scalar body; shapes broadcast and types promote by themselves.
 
-    Traits: `result` ("promoted", "float": integers become the default float, "bool", "real": the real type of a complex one, or
-    a function of the common dtype), `grad_name` (the node's name, or a function of the settings that gives it), `promote` (the operands that decide the common type; others pass as they are), `accepts`
-    ("integral", "real", "floating", "number": what the common type must be), `half`, `zero_gradient` (float results that no gradient goes through).
+    Traits: `result` ("promoted", "float": integers become the default float, "bool", "real": the real type of a complex
+    one, or a function of the common dtype), `grad_name` (the node's name, or a function of the settings that gives it),
+    `promote` (the operands that decide the common type; others pass as they are), `accepts` ("integral", "real",
+    "floating", "number": what the common type must be), `half`, `zero_gradient` (float results that no gradient goes
+    through).
     """
     if body is None:
         return lambda function: Op(function, "pointwise", **traits)
@@ -146,7 +156,9 @@ def op(body: Callable[..., Any] | None = None, **traits: Any) -> Any:
 
 
 def view(body: Callable[..., Any] | None = None, **traits: Any) -> Any:
-    """An operator whose result shares its operand `x`'s memory: (meta, **settings) -> (shape, strides, offset in elements)."""
+    """An operator whose result shares its operand `x`'s memory: (meta, **settings) -> (shape, strides, offset in
+    elements).
+    """
     if body is None:
         return lambda function: Op(function, "view", **traits)
     return Op(body, "view", **traits)

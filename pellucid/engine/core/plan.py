@@ -1,4 +1,6 @@
-"""Plans: what is decided once for an operator, its operands' metas and its settings — result metas, casts, and the kernel to call."""
+"""Plans: what is decided once for an operator, its operands' metas and its settings — result metas, casts, and the
+kernel to call.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +22,24 @@ Kernel = Callable[[list[Any], dict[str, Any]], Any]
 
 
 class Plan:
-    """A prepared call: `kernel(arrays, settings)` gives the array(s) of `metas`; for views, `views` has the offsets instead."""
+    """A prepared call: `kernel(arrays, settings)` gives the array(s) of `metas`; for views, `views` has the offsets
+    instead.
+    """
 
     __slots__ = ("differentiable", "dynamic", "kernel", "metas", "operand_metas", "plain", "recipes", "single", "views")
 
-    def __init__(self, op: Any, operand_metas: tuple[Any, ...], metas: tuple[Meta, ...], kernel: Any, views: Any = None) -> None:
+    def __init__(
+        self, op: Any, operand_metas: tuple[Any, ...], metas: tuple[Meta, ...], kernel: Any, views: Any = None
+    ) -> None:
         self.operand_metas = operand_metas
         self.metas = metas
         self.kernel: Kernel = kernel
         self.views: list[int] | None = views
         self.single = op.kind in ("pointwise", "view") or (op.kind == "general" and len(op.outputs) == 1)
         self.dynamic: bool = op.dynamic
-        self.plain = self.single and not self.dynamic and views is None  # one new tensor with the meta that is known already
+        self.plain = (
+            self.single and not self.dynamic and views is None
+        )  # one new tensor with the meta that is known already
         self.differentiable = not (op.zero_gradient or op.dynamic) and any(meta.dtype.category >= 2 for meta in metas)
         self.recipes: dict[Any, Any] = {}
 
@@ -49,11 +57,14 @@ def make_plan(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> P
 
 def _device_of(op: Any, metas: tuple[Any, ...]) -> device:
     known = [meta for meta in metas if isinstance(meta, Meta)]
-    deciding = [meta.device for meta in known if meta.ndim or meta.device is META]  # a zero-dim CPU tensor goes with any
+    deciding = [
+        meta.device for meta in known if meta.ndim or meta.device is META
+    ]  # a zero-dim CPU tensor goes with any
     for where in deciding:
         if where is not deciding[0]:
             raise RuntimeError(
-                f"Tensor on device {where} is not on the expected device {deciding[0]}! {op.name} got {_describe(metas)}: move one of"
+                f"Tensor on device {where} is not on the expected device {deciding[0]}! {op.name} got "
+                f"{_describe(metas)}: move one of"
                 f" them, for example with .to('{deciding[0]}')."
             )
     return deciding[0] if deciding else CPU
@@ -83,7 +94,9 @@ def _plan_pointwise(op: Any, metas: tuple[Any, ...], where: device, settings: di
     common = common_type([m if isinstance(m, Meta) else number_type(type(m)) for m in deciding if m is not None])
     refused = op.accepts is not None and not _ACCEPTS[op.accepts](common)
     if refused or (common in FLOAT8 and op.name not in _FLOAT8_OPERATORS):
-        raise NotImplementedError(f"\"{op.name}_cpu\" not implemented for '{title(common)}' (operands: {_describe(metas)})")
+        raise NotImplementedError(
+            f"\"{op.name}_cpu\" not implemented for '{title(common)}' (operands: {_describe(metas)})"
+        )
     result = _result_type(op.result, common)
     if op.result in ("float", "float_real") and common.category < 2:
         common = dtypes.get_default_dtype()
@@ -139,7 +152,8 @@ def number_as(value: Any, kind: np.dtype) -> Any:
 class _Quiet(threading.local):
     """Contexts in which NumPy's floating-point warnings are off; entering one costs a tenth of `np.errstate`.
 
-    A context cannot be entered twice at once, so a call takes one and brings it back; a finalizer that computes meanwhile makes another.
+    A context cannot be entered twice at once, so a call takes one and brings it back; a finalizer that computes
+    meanwhile makes another.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,6 @@
-"""How exact matrix products of float32 must be. PyTorch's switch; products here are always computed in float32 itself."""
+"""How exact matrix products of float32 must be. PyTorch's switch; products here are always computed in float32
+itself.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ def set_float32_matmul_precision(precision: str) -> None:
     """
     if precision not in ("highest", "high", "medium"):
         warnings.warn(
-            f"{precision} is not one of 'highest', 'high', or 'medium'; the current setFloat32MatmulPrecision call has no effect.",
+            f"{precision} is not one of 'highest', 'high', or 'medium'; the current setFloat32MatmulPrecision "
+            "call has no effect.",
             stacklevel=2,
         )
         return

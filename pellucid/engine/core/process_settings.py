@@ -20,7 +20,8 @@ def get_num_interop_threads() -> int:
 
 
 def set_num_interop_threads(num: int) -> None:
-    """Operators run one after the other, so that any number but 1 only gives a warning; `set_num_threads` is for within one.
+    """Operators run one after the other, so that any number but 1 only gives a warning; `set_num_threads` is for within
+    one.
 
     >>> import pellucid as torch
     >>> torch.set_num_interop_threads(1)

@@ -1,4 +1,6 @@
-"""Type promotion: PyTorch's lattice of types, and its three categories of operands (tensors, zero-dim tensors, Python numbers)."""
+"""Type promotion: PyTorch's lattice of types, and its three categories of operands (tensors, zero-dim tensors, Python
+numbers).
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,11 @@ _WIDE_UNSIGNED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
 _SIGNED = (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64)
 _ORDER = {kind: rank for rank, kind in enumerate((dtypes.float16, dtypes.float32, dtypes.float64))}
 _TITLES = {
-    "bool": "Bool", "uint8": "Byte", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "int8": "Char", "int16": "Short",
+    "bool": "Bool", "uint8": "Byte", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "int8": "Char",
+    "int16": "Short",
     "int32": "Int", "int64": "Long", "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double",
-    "complex64": "ComplexFloat", "complex128": "ComplexDouble", "float8_e4m3fn": "Float8_e4m3fn", "float8_e5m2": "Float8_e5m2",
+    "complex64": "ComplexFloat", "complex128": "ComplexDouble", "float8_e4m3fn": "Float8_e4m3fn",
+    "float8_e5m2": "Float8_e5m2",
     "float8_e4m3fnuz": "Float8_e4m3fnuz", "float8_e5m2fnuz": "Float8_e5m2fnuz", "float8_e8m0fnu": "Float8_e8m0fnu",
 }  # fmt: skip
 
@@ -25,7 +29,8 @@ def title(of: dtype) -> str:
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """The smallest type that holds both, by PyTorch's lattice; RuntimeError for float8 and for wide unsigned with other integers.
+    """The smallest type that holds both, by PyTorch's lattice; RuntimeError for float8 and for wide unsigned with other
+    integers.
 
     >>> import pellucid as torch
     >>> torch.promote_types(torch.uint8, torch.int8)
@@ -66,7 +71,9 @@ def _promote_integers(a: dtype, b: dtype) -> dtype:
 
 
 def category_type(tensors: Iterable[dtype], zero_dim: Iterable[dtype], numbers: Iterable[type]) -> dtype:
-    """The common type: tensors with dims decide, then zero-dim ones, then Python numbers, each only by a higher category."""
+    """The common type: tensors with dims decide, then zero-dim ones, then Python numbers, each only by a higher
+    category.
+    """
     with_dims = _promote_all(tensors)
     without = _promote_all(zero_dim)
     scalar = _promote_all(dtypes.of_scalar_type(kind) for kind in numbers)

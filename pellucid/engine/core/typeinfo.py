@@ -32,13 +32,15 @@ class finfo:  # noqa: N801 - PyTorch's name
         kind = dtypes.get_default_dtype() if type is None else _checked(type, "finfo")
         if kind.category < 2:
             raise TypeError(
-                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo' (of {kind})"
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo' "
+                f"(of {kind})"
             )
         kind = kind.to_real()
         limits: Any = ml_dtypes.finfo(kind.numpy) if kind in dtypes.HALF else np.finfo(kind.numpy)
         self.bits: int = 8 * kind.itemsize
         self.dtype = kind.name
-        # PyTorch says 0.125 of float8_e5m2fnuz, half the distance from 1 to the next number; programs compare with that.
+        # PyTorch says 0.125 of float8_e5m2fnuz, half the distance from 1 to the next number; programs compare with
+        # that.
         self.eps = 0.125 if kind is dtypes.float8_e5m2fnuz else float(limits.eps)
         self.max = float(limits.max)
         self.min = float(limits.min)
@@ -71,7 +73,9 @@ class iinfo:  # noqa: N801 - PyTorch's name
     def __init__(self, type: Any) -> None:
         kind = _checked(type, "iinfo")
         if kind.category >= 2:
-            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo' (of {kind})")
+            raise TypeError(
+                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo' (of {kind})"
+            )
         if kind is dtypes.bool_:
             raise TypeError("torch.bool is not supported by torch.iinfo")
         limits = np.iinfo(kind.numpy)

@@ -131,7 +131,9 @@ def reciprocal_dx(dy: Any, y: Any) -> Any:
 
 @pointwise
 def absorb(cotangent: Any, slope: Any) -> Any:
-    """The product in which a cotangent of 0 gives 0 whatever the slope: a branch that was not taken adds no NaN to a gradient."""
+    """The product in which a cotangent of 0 gives 0 whatever the slope: a branch that was not taken adds no NaN to a
+    gradient.
+    """
     return np.where(cotangent == 0, 0, cotangent * slope)
 
 

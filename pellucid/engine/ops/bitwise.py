@@ -46,7 +46,9 @@ def shift_left(a: Any, b: Any) -> Any:
 
 @pointwise(accepts="integral")
 def shift_right(a: Any, b: Any) -> Any:
-    """Bits moved down, the sign kept; the sign alone is left when moved by the width or more, or by a negative count."""
+    """Bits moved down, the sign kept; the sign alone is left when moved by the width or more, or by a negative
+    count.
+    """
     outside = (b < 0) | (b >= _width(a))
     return (a >> np.where(outside, _width(a) - 1, b).astype(a.dtype)).astype(a.dtype)
 

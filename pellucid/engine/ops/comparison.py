@@ -184,7 +184,8 @@ def fmin_dab(dy: Any, a: Any, b: Any) -> Any:
 
 @pointwise(accepts="real", grad_name=lambda settings: settings.get("node", "ClampBackward1"))
 def clamp(x: Any, low: Any, high: Any, *, node: str = "ClampBackward1") -> Any:
-    """`x` kept between the bounds, either of which may be None; where low > high, high. A NaN stays (or comes from a bound).
+    """`x` kept between the bounds, either of which may be None; where low > high, high. A NaN stays (or comes from a
+    bound).
 
     `node` is the name of the gradient's node, which depends on the public function.
     """

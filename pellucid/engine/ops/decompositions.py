@@ -1,9 +1,9 @@
 """Orthogonal and spectral factors of matrices: QR, SVD, eigenvalues, pseudo-inverse, matrix exponential.
 
-Gradients: M. Giles (2008, see solvers.py); Z. Wan and S. Zhang, "Automatic differentiation for complex valued SVD", 2019;
-S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions", 2010; C. Boeddeker et al., "On the
-computation of complex-valued gradients with application to statistically optimum beamforming", 2017; G. Golub and V. Pereyra,
-"The differentiation of pseudo-inverses and nonlinear least squares problems", 1973.
+Gradients: M. Giles (2008, see solvers.py); Z. Wan and S. Zhang, "Automatic differentiation for complex valued SVD",
+2019; S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions", 2010; C. Boeddeker et al.,
+"On the computation of complex-valued gradients with application to statistically optimum beamforming", 2017; G. Golub
+and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems", 1973.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def _first(x: Any, axis: int, count: int) -> Any:
     return slice_(x, dim=x._meta.ndim + axis, start=0, end=count, step=1)
 
 
-# -- singular values -------------------------------------------------------------------------------------------------------
+# -- singular values
+# -------------------------------------------------------------------------------------------------------
 
 
 def _failed(name: str, A: np.ndarray) -> LinAlgError:
@@ -43,7 +44,8 @@ def _failed(name: str, A: np.ndarray) -> LinAlgError:
             f"{name}: The algorithm failed to converge because the input matrix contained non-finite values."
         )
     return LinAlgError(
-        f"{name}: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values."
+        f"{name}: The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
+        "repeated singular values."
     )
 
 
@@ -120,7 +122,8 @@ def svdvals_da(dy: Any, A: Any) -> Any:
     return mul(U, dy.unsqueeze(-2)) @ Vh
 
 
-# -- QR --------------------------------------------------------------------------------------------------------------------
+# -- QR
+# --------------------------------------------------------------------------------------------------------------------
 
 
 @op(outputs=("Q", "R"), grad_name="LinalgQrBackward0")
@@ -144,11 +147,13 @@ def qr_da(dQ: Any, dR: Any, Q: Any, R: Any, A: Any, A_meta: Meta, mode: str) -> 
     m, n = A_meta.shape[-2:]
     if mode == "r":
         raise RuntimeError(
-            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced')."
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+            "linalg.qr(A, mode='reduced')."
         )
     if mode == "complete" and m > n:
         raise RuntimeError(
-            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols. Please use mode='reduced'."
+            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols. Please use "
+            "mode='reduced'."
         )
     if m >= n:
         return _qr_tall(dQ, dR, Q, R)
@@ -178,7 +183,8 @@ def geqrf_meta(A: Meta) -> tuple[Meta, Meta]:
     return A.like(), A.like((*A.shape[:-2], min(A.shape[-2:])))
 
 
-# -- eigenvalues -----------------------------------------------------------------------------------------------------------
+# -- eigenvalues
+# -----------------------------------------------------------------------------------------------------------
 
 
 @op(outputs=("eigenvalues", "eigenvectors"), grad_name="LinalgEighBackward0")
@@ -269,7 +275,8 @@ def eigvals_da(dy: Any, A: Any, A_meta: Meta) -> Any:
     return found if A_meta.dtype.is_complex else found.real
 
 
-# -- pseudo-inverse and least squares --------------------------------------------------------------------------------------
+# -- pseudo-inverse and least squares
+# --------------------------------------------------------------------------------------
 
 
 @op(grad_name="LinalgPinvBackward0")
@@ -299,7 +306,9 @@ def pinv_da(dy: Any, A: Any, y: Any) -> Any:
 
 
 def pinv_pull(dy: Any, A: Any, y: Any) -> Any:
-    """The gradient of A where `y` is its pseudo-inverse and `dy` that one's gradient, for a rank that does not change."""
+    """The gradient of A where `y` is its pseudo-inverse and `dy` that one's gradient, for a rank that does not
+    change.
+    """
     yh, dyh = y.mH, dy.mH
     left, right = dyh @ y @ yh, yh @ y @ dyh
     outer = sub(left, A @ (y @ left))
@@ -350,17 +359,21 @@ def _zero(meta: Meta) -> Any:
     return zeros(meta.like((), meta.dtype.to_real()))
 
 
-# -- matrix exponential ----------------------------------------------------------------------------------------------------
+# -- matrix exponential
+# ----------------------------------------------------------------------------------------------------
 
 _PADE = (
-    64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0, 10559470521600.0,
+    64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
+    10559470521600.0,
     670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
 )  # fmt: skip
 
 
 @op(grad_name="LinalgMatrixExpBackward0")
 def matrix_exp(A: np.ndarray) -> np.ndarray:
-    """The matrix exponential: a Padé approximant of degree 13 with scaling and squaring (N. Higham, 2005), in double precision."""
+    """The matrix exponential: a Padé approximant of degree 13 with scaling and squaring (N. Higham, 2005), in double
+    precision.
+    """
     wide = A.astype(np.complex128 if A.dtype.kind == "c" else np.float64)
     if not A.size:
         return wide

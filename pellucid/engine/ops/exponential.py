@@ -8,7 +8,7 @@ import numpy as np
 
 from pellucid.engine.core.op import pointwise
 from pellucid.engine.ops.arithmetic import absorb, add, conjugate, is_number, mul, reciprocal, sub
-from pellucid.engine.ops.comparison import eq, ge, gt, le, logical_and, where
+from pellucid.engine.ops.comparison import eq, ge, le, logical_and, where
 
 LN2 = 0.6931471805599453
 LN10 = 2.302585092994046
@@ -196,7 +196,9 @@ def logaddexp(a: Any, b: Any) -> Any:
     if a.dtype.kind != "c":
         return np.logaddexp(a, b)
     larger, smaller = np.where(a.real >= b.real, a, b), np.where(a.real >= b.real, b, a)
-    return np.where(larger == smaller, larger + np.log(2).astype(a.real.dtype), larger + np.log(1 + np.exp(smaller - larger)))
+    return np.where(
+        larger == smaller, larger + np.log(2).astype(a.real.dtype), larger + np.log(1 + np.exp(smaller - larger))
+    )
 
 
 @logaddexp.vjp("a")
@@ -269,7 +271,9 @@ def sgn(x: Any) -> Any:
     if x.dtype.kind == "c":
         size = np.abs(x)
         return np.where(size == 0, 0, x / np.where(size == 0, 1, size))
-    return np.where(np.isnan(x), 0, np.sign(x)) if x.dtype.kind == "f" else np.sign(x) if x.dtype.kind != "b" else x.copy()
+    return (
+        np.where(np.isnan(x), 0, np.sign(x)) if x.dtype.kind == "f" else np.sign(x) if x.dtype.kind != "b" else x.copy()
+    )
 
 
 @sgn.vjp("x")

@@ -18,7 +18,9 @@ Indices = tuple[Any, ...]  # per axis: an integer array, or None for the whole a
 
 
 def _key(x: np.ndarray, indices: Indices) -> tuple[Any, ...]:
-    """The NumPy index, after a check of the bounds in PyTorch's words; where there is nothing to read, no bound is wrong."""
+    """The NumPy index, after a check of the bounds in PyTorch's words; where there is nothing to read, no bound is
+    wrong.
+    """
     empty = any(each is not None and not each.size for each in indices)
     refuse_empty_axes(x.shape, indices)
     if empty or not x.size:
@@ -48,7 +50,9 @@ def indexed_shape(shape: tuple[int, ...], indices: Indices) -> tuple[int, ...]:
         common = np.broadcast_shapes(*shapes)
     except ValueError:
         listed = ", ".join([str(list(each)) for each in shapes])
-        raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {listed}") from None
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {listed}"
+        ) from None
     rest = [size for axis, size in enumerate(shape) if axis >= len(indices) or indices[axis] is None]
     adjacent = axes == list(range(axes[0], axes[-1] + 1)) if axes else True
     place = axes[0] if axes and adjacent else 0
@@ -79,7 +83,9 @@ def _indexed_strides(x: Meta, indices: Indices, shape: tuple[int, ...]) -> tuple
     others = []
     for axis in axes:
         each = indices[axis]
-        aligned = [0] * (common - each.ndim) + [0 if n == 1 else s for n, s in zip(each.shape, each.strides, strict=True)]
+        aligned = [0] * (common - each.ndim) + [
+            0 if n == 1 else s for n, s in zip(each.shape, each.strides, strict=True)
+        ]
         others.append([*[0] * before, *aligned, *[0] * (len(rest) - before)])
     order = axis_order(shape, [source, *others])
     return None if order == list(range(len(shape) - 1, -1, -1)) else strides_in_order(shape, order)
@@ -92,14 +98,20 @@ def index_dx(dy: Any, x_meta: Meta, indices: Indices) -> Any:
 
 @op(half="keep")
 def index_put(x: np.ndarray, values: np.ndarray, *indices: Any, accumulate: bool) -> np.ndarray:
-    """A copy of `x` with `values` written at (or, accumulating, added to) integer positions; equal positions add in order."""
+    """A copy of `x` with `values` written at (or, accumulating, added to) integer positions; equal positions add in
+    order.
+    """
     result = x.copy()
     key = _key(x, indices)
     if not accumulate:
         result[key] = values
     else:  # NumPy's `at` is wrong where values broadcast against an index of several axes
         add = np.logical_or if x.dtype == np.bool_ else np.add
-        add.at(result, key, np.broadcast_to(values.reshape(()) if values.size == 1 else values, indexed_shape(x.shape, indices)))
+        add.at(
+            result,
+            key,
+            np.broadcast_to(values.reshape(()) if values.size == 1 else values, indexed_shape(x.shape, indices)),
+        )
     return result
 
 
@@ -112,10 +124,13 @@ def index_put_meta(x: Meta, values: Meta, *indices: Any, accumulate: bool) -> Me
         f" {title(x.dtype)} for the destination and {title(values.dtype)} for the source.",
     )
     target = indexed_shape(x.shape, indices)
-    fits = values.ndim <= len(target) and all(b in (1, a) for a, b in zip(reversed(target), reversed(values.shape), strict=False))
+    fits = values.ndim <= len(target) and all(
+        b in (1, a) for a, b in zip(reversed(target), reversed(values.shape), strict=False)
+    )
     check(
         fits or values.numel == 1,
-        f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape {list(target)}",
+        f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
+        f"shape {list(target)}",
     )
     return Meta.of(x.shape, x.dtype, x.device, x.strides if x.is_dense else None)
 

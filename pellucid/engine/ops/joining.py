@@ -99,13 +99,15 @@ def cat_meta(*tensors: Meta, dim: int) -> Meta:
             continue
         check(
             each.ndim == first.ndim,
-            f"Tensors must have same number of dimensions: got {first.ndim} and {each.ndim} (tensor {position} has shape {list(each.shape)})",
+            f"Tensors must have same number of dimensions: got {first.ndim} and {each.ndim} (tensor {position} "
+            f"has shape {list(each.shape)})",
         )
         for axis in range(first.ndim):
             check(
                 axis == dim or each.shape[axis] == first.shape[axis],
                 f"Sizes of tensors must match except in dimension {dim}. Expected size {first.shape[axis]} but got size"
-                f" {each.shape[axis]} for tensor number {position} in the list. (shapes {[list(m.shape) for m in tensors]})",
+                f" {each.shape[axis]} for tensor number {position} in the list. (shapes "
+                f"{[list(m.shape) for m in tensors]})",
             )
     shape = list(first.shape)
     shape[dim] = sum(each.shape[dim] for each in kept)

@@ -15,7 +15,14 @@ from pellucid.engine.ops.shape import expand, matrix_transpose, transpose, unsqu
 
 
 def _c_name(meta: Meta) -> str:
-    names = {"Float": "float", "Double": "double", "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Long": "long long", "Int": "int"}
+    names = {
+        "Float": "float",
+        "Double": "double",
+        "Half": "c10::Half",
+        "BFloat16": "c10::BFloat16",
+        "Long": "long long",
+        "Int": "int",
+    }
     return names.get(title(meta.dtype), title(meta.dtype))
 
 
@@ -41,8 +48,12 @@ def mm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @mm.meta
 def mm_meta(a: Meta, b: Meta) -> Meta:
-    check(a.ndim == 2, f"self must be a matrix (got {a.ndim}-D: mm takes (n, k) and (k, m); use torch.matmul for batches)")
-    check(b.ndim == 2, f"mat2 must be a matrix (got {b.ndim}-D: mm takes (n, k) and (k, m); use torch.matmul for batches)")
+    check(
+        a.ndim == 2, f"self must be a matrix (got {a.ndim}-D: mm takes (n, k) and (k, m); use torch.matmul for batches)"
+    )
+    check(
+        b.ndim == 2, f"mat2 must be a matrix (got {b.ndim}-D: mm takes (n, k) and (k, m); use torch.matmul for batches)"
+    )
     check(
         a.shape[1] == b.shape[0],
         f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})",
@@ -99,9 +110,12 @@ def addmm_meta(x: Meta, a: Meta, b: Meta, *, beta: float, alpha: float) -> Meta:
 def _check_expands(x: Meta, shape: tuple[int, ...]) -> None:
     fits = x.ndim <= len(shape) and all(n in (1, m) for n, m in zip(reversed(x.shape), reversed(shape), strict=False))
     if not fits:
-        axis = next((i for i, (n, m) in enumerate(zip(reversed(x.shape), reversed(shape), strict=False)) if n not in (1, m)), 0)
+        axis = next(
+            (i for i, (n, m) in enumerate(zip(reversed(x.shape), reversed(shape), strict=False)) if n not in (1, m)), 0
+        )
         raise RuntimeError(
-            f"The expanded size of the tensor ({shape[-1 - axis]}) must match the existing size ({x.shape[-1 - axis]}) at non-singleton"
+            f"The expanded size of the tensor ({shape[-1 - axis]}) must match the existing size "
+            f"({x.shape[-1 - axis]}) at non-singleton"
             f" dimension {len(shape) - 1 - axis}.  Target sizes: {list(shape)}.  Tensor sizes: {list(x.shape)}"
         )
 
@@ -164,7 +178,11 @@ def baddbmm(x: np.ndarray, a: np.ndarray, b: np.ndarray, *, beta: float, alpha: 
 @baddbmm.meta
 def baddbmm_meta(x: Meta, a: Meta, b: Meta, *, beta: float, alpha: float) -> Meta:
     result = bmm_meta(a, b)
-    check(x.dtype is a.dtype, f"Input dtypes must be the same, got: input {title(x.dtype)}, batch1: {title(a.dtype)}, batch2: {title(b.dtype)}")
+    check(
+        x.dtype is a.dtype,
+        f"Input dtypes must be the same, got: input {title(x.dtype)}, batch1: {title(a.dtype)}, batch2: "
+        f"{title(b.dtype)}",
+    )
     _check_expands(x, result.shape)
     return result
 
@@ -193,7 +211,10 @@ def mv(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 @mv.meta
 def mv_meta(a: Meta, b: Meta) -> Meta:
     check(a.ndim == 2 and b.ndim == 1, f"vector + matrix @ vector expected, got {b.ndim}, {a.ndim}, {b.ndim}")
-    check(a.shape[1] == b.shape[0], f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), vec ({b.shape[0]})")
+    check(
+        a.shape[1] == b.shape[0],
+        f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), vec ({b.shape[0]})",
+    )
     check_same_dtype("mat", a, "vec", b)
     return Meta.of((a.shape[0],), a.dtype, a.device)
 
@@ -223,7 +244,8 @@ def dot_meta(a: Meta, b: Meta) -> Meta:
     )
     check(
         a.shape == b.shape,
-        f"inconsistent tensor size, expected tensor [{a.shape[0]}] and src [{b.shape[0]}] to have the same number of elements, but got"
+        f"inconsistent tensor size, expected tensor [{a.shape[0]}] and src [{b.shape[0]}] to have the same "
+        "number of elements, but got"
         f" {a.shape[0]} and {b.shape[0]} elements respectively",
     )
     _refuse_bool("dot", a)

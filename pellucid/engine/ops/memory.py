@@ -28,13 +28,17 @@ def full_meta(*, size: tuple[int, ...], value: Any, dtype: dtype_type, device: d
 
 
 @op(half="keep")
-def empty(*, size: tuple[int, ...], dtype: dtype_type, device: device_type, strides: tuple[int, ...] | None = None) -> np.ndarray:
+def empty(
+    *, size: tuple[int, ...], dtype: dtype_type, device: device_type, strides: tuple[int, ...] | None = None
+) -> np.ndarray:
     """A tensor whose elements are whatever the memory holds."""
     return determinism.fill(np.empty(size, dtype.numpy))
 
 
 @empty.meta
-def empty_meta(*, size: tuple[int, ...], dtype: dtype_type, device: device_type, strides: tuple[int, ...] | None = None) -> Meta:
+def empty_meta(
+    *, size: tuple[int, ...], dtype: dtype_type, device: device_type, strides: tuple[int, ...] | None = None
+) -> Meta:
     return Meta.of(size, dtype, device, strides)
 
 
@@ -55,7 +59,9 @@ def clone_dx(dy: Any) -> Any:
 
 
 def converted(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """`x.astype(dtype)` with PyTorch's choices where float8 types have no room: e4m3fn saturates, e8m0fnu has no sign or 0."""
+    """`x.astype(dtype)` with PyTorch's choices where float8 types have no room: e4m3fn saturates, e8m0fnu has no sign
+    or 0.
+    """
     if dtype == float8_e4m3fn.numpy and x.dtype != dtype:
         x = np.clip(x.astype(np.float32), -448.0, 448.0)
     elif dtype == float8_e8m0fnu.numpy and x.dtype != dtype:
@@ -94,11 +100,17 @@ def copy_meta(x: Meta, source: Meta) -> Meta:
     wide = len(source.shape) > x.ndim
     if wide or any(b not in (1, a) for a, b in zip(reversed(x.shape), reversed(source.shape), strict=False)):
         axis = next(
-            (i for i, (a, b) in enumerate(zip(reversed(x.shape), reversed(source.shape), strict=False)) if b not in (1, a)), x.ndim
+            (
+                i
+                for i, (a, b) in enumerate(zip(reversed(x.shape), reversed(source.shape), strict=False))
+                if b not in (1, a)
+            ),
+            x.ndim,
         )
         a = x.shape[-1 - axis] if axis < x.ndim else "no size"
         raise RuntimeError(
-            f"The size of tensor a ({a}) must match the size of tensor b ({source.shape[-1 - axis]}) at non-singleton dimension"
+            f"The size of tensor a ({a}) must match the size of tensor b ({source.shape[-1 - axis]}) at "
+            "non-singleton dimension"
             f" {x.ndim - 1 - axis}: copy_ cannot write shape {list(source.shape)} into shape {list(x.shape)}."
         )
     return Meta.of(x.shape, x.dtype, x.device, x.strides if x.is_dense else None)

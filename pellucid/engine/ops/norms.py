@@ -19,10 +19,16 @@ from pellucid.engine.ops.reduce import Dims, count, lifted, reduced_shape, share
 
 @op(grad_name="LinalgVectorNormBackward0")
 def vector_norm(x: np.ndarray, *, ord: float, dim: Dims, keepdim: bool) -> np.ndarray:
-    """The ord-norm of the elements along axes: largest (inf), smallest (-inf), number not 0 (0), or the root of a sum of powers."""
+    """The ord-norm of the elements along axes: largest (inf), smallest (-inf), number not 0 (0), or the root of a sum
+    of powers.
+    """
     size = np.abs(x)
     if ord == math.inf:
-        return np.max(size, axis=dim, keepdims=keepdim) if count(x.shape, dim) else np.sum(size, axis=dim, keepdims=keepdim)
+        return (
+            np.max(size, axis=dim, keepdims=keepdim)
+            if count(x.shape, dim)
+            else np.sum(size, axis=dim, keepdims=keepdim)
+        )
     if ord == -math.inf:
         return np.min(size, axis=dim, keepdims=keepdim)
     if ord == 0:
@@ -43,7 +49,8 @@ def vector_norm_meta(x: Meta, *, ord: float, dim: Dims, keepdim: bool) -> Meta:
     if ord < 0 or ord == math.inf:
         check(
             x.numel or not any(x.shape[axis] == 0 for axis in (range(x.ndim) if dim is None else dim)),
-            f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an identity",
+            f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does "
+            "not have an identity",
         )
     return Meta.of(reduced_shape(x.shape, dim, keepdim), x.dtype.to_real(), x.device)
 
@@ -68,4 +75,3 @@ def vector_norm_dx(dy: Any, x: Any, y: Any, x_meta: Meta, ord: float, dim: Dims,
         return mul(powers, where(eq(norm, 0), 0, div(given, pow_scalar(norm, ord - 1))))
     scaled = mul(x, pow_scalar(absolute(x), ord - 2))
     return mul(scaled, where(eq(norm, 0), 0, div(given, pow_scalar(norm, ord - 1))))
-

@@ -1,4 +1,6 @@
-"""Reductions along axes: sums, means, variances, extremes, truth. `dim` is a tuple of axes counted from the front, or None for all."""
+"""Reductions along axes: sums, means, variances, extremes, truth. `dim` is a tuple of axes counted from the front, or
+None for all.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ def sum_to(x: Any, *, shape: tuple[int, ...]) -> Any:
     """`x` summed over the axes along which `shape` was broadcast."""
     found = x._meta.shape
     missing = len(found) - len(shape)
-    dim = tuple([axis for axis, size in enumerate(found) if axis < missing or (shape[axis - missing] == 1 and size != 1)])
+    dim = tuple(
+        [axis for axis, size in enumerate(found) if axis < missing or (shape[axis - missing] == 1 and size != 1)]
+    )
     summed = total(x, dim) if dim else x
     return summed if missing == 0 else squeeze_axes(summed, axes=tuple(range(missing)))
 
@@ -182,7 +186,9 @@ def _products_of_others(x: Any, axis: int, cumprod: Any) -> Any:
     one = by_name["full"](size=one_shape, value=1, dtype=meta.dtype, device=meta.device)
     before = cat(one, slice_(cumprod(x, dim=axis, dtype=meta.dtype), dim=axis, start=0, end=n - 1, step=1), dim=axis)
     reverse = flip(x, dims=(axis,))
-    after = cat(one, slice_(cumprod(reverse, dim=axis, dtype=meta.dtype), dim=axis, start=0, end=n - 1, step=1), dim=axis)
+    after = cat(
+        one, slice_(cumprod(reverse, dim=axis, dtype=meta.dtype), dim=axis, start=0, end=n - 1, step=1), dim=axis
+    )
     return mul(before, flip(after, dims=(axis,)))
 
 
@@ -191,7 +197,8 @@ def _need_elements(name: str, x: Meta, dim: Dims) -> None:
         return
     if dim is None or (not dim and x.ndim):
         raise RuntimeError(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+            "dim with the 'dim' argument."
         )
     for axis in dim:
         check(x.shape[axis] != 0, f"{name}(): Expected reduction dim {axis} to have non-zero size.", IndexError)
@@ -375,7 +382,9 @@ def _argument_meta(name: str, x: Meta, dim: int | None, keepdim: bool) -> Meta:
     if x.numel == 0 and dim is None:
         raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
     _need_elements(name, x, None if dim is None else (dim,))
-    return Meta.of(reduced_shape(x.shape, None if dim is None or not x.ndim else (dim,), keepdim), dtypes.int64, x.device)
+    return Meta.of(
+        reduced_shape(x.shape, None if dim is None or not x.ndim else (dim,), keepdim), dtypes.int64, x.device
+    )
 
 
 @argmax.meta
@@ -418,4 +427,3 @@ def count_nonzero(x: np.ndarray, *, dim: Dims) -> np.ndarray:
 @count_nonzero.meta
 def count_nonzero_meta(x: Meta, *, dim: Dims) -> Meta:
     return Meta.of(reduced_shape(x.shape, dim, False), dtypes.int64, x.device)
-

@@ -14,7 +14,7 @@ from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.modes import state
 from pellucid.engine.core.op import by_name, op
 from pellucid.engine.core.promotion import title
-from pellucid.engine.ops.arithmetic import add, conjugate, div, mul, neg, sub
+from pellucid.engine.ops.arithmetic import add, conjugate, div, mul, sub
 from pellucid.engine.ops.comparison import eq, where
 
 
@@ -70,13 +70,19 @@ def cumprod_dx(dy: Any, x: Any, y: Any, x_meta: Meta, dim: int) -> Any:
 
 
 def _products_without(dy: Any, x: Any, dim: int, meta: Meta) -> Any:
-    """Each element's gradient from products that leave it out, in n**2 steps: right at zeros when differentiated again."""
+    """Each element's gradient from products that leave it out, in n**2 steps: right at zeros when differentiated
+    again.
+    """
     total, cut, join = by_name["sum"], by_name["slice"], by_name["cat"]
     size = meta.shape[dim]
     products = cumprod(x, dim=dim, dtype=meta.dtype)
     parts = []
     for k in range(size):
-        before = where(eq(cut(x, dim=dim, start=0, end=1, step=1), 0), 1, 1) if k == 0 else cut(products, dim=dim, start=k - 1, end=k, step=1)
+        before = (
+            where(eq(cut(x, dim=dim, start=0, end=1, step=1), 0), 1, 1)
+            if k == 0
+            else cut(products, dim=dim, start=k - 1, end=k, step=1)
+        )
         after = cumprod(cut(x, dim=dim, start=k + 1, end=size, step=1), dim=dim, dtype=meta.dtype)
         without = join(before, mul(after, before), dim=dim)
         weighted = mul(cut(dy, dim=dim, start=k, end=size, step=1), conjugate(without))
@@ -85,7 +91,9 @@ def _products_without(dy: Any, x: Any, dim: int, meta: Meta) -> Any:
 
 
 def _zeros_gradient(dy: Any, x: Any, dim: int, meta: Meta) -> Any:
-    """At each zero, dy summed with the products in which that zero is replaced by 1: only the first zero of a line has any."""
+    """At each zero, dy summed with the products in which that zero is replaced by 1: only the first zero of a line has
+    any.
+    """
     is_zero = eq(x, 0)
     nth = cumsum(is_zero, dim=dim, dtype=dtypes.int64)
     first = by_name["logical_and"](is_zero, eq(nth, 1))
@@ -167,7 +175,9 @@ def logcumsumexp(x: np.ndarray, *, dim: int) -> np.ndarray:
 
 @logcumsumexp.meta
 def logcumsumexp_meta(x: Meta, *, dim: int) -> Meta:
-    check(x.dtype.category >= 2, f"\"logcumsumexp_out_cpu\" not implemented for '{title(x.dtype)}'", NotImplementedError)
+    check(
+        x.dtype.category >= 2, f"\"logcumsumexp_out_cpu\" not implemented for '{title(x.dtype)}'", NotImplementedError
+    )
     return Meta.of(x.shape, x.dtype, x.device)
 
 
@@ -184,5 +194,8 @@ def logcumsumexp_dx(dy: Any, x: Any, y: Any, x_meta: Meta, dim: int) -> Any:
 
     if x_meta.dtype.is_complex:
         return conjugate(pulled(log(conjugate(dy))))
-    logs, lowest = log(by_name["abs"](dy)), float(ml_dtypes.finfo(x_meta.dtype.numpy).min)  # not -inf: this differentiates
+    logs, lowest = (
+        log(by_name["abs"](dy)),
+        float(ml_dtypes.finfo(x_meta.dtype.numpy).min),
+    )  # not -inf: this differentiates
     return sub(pulled(where(by_name["gt"](dy, 0), logs, lowest)), pulled(where(by_name["lt"](dy, 0), logs, lowest)))

@@ -17,7 +17,9 @@ from pellucid.engine.core.promotion import title
 
 @op
 def searchsorted(sequence: np.ndarray, values: np.ndarray, *, right: bool, int32: bool) -> np.ndarray:
-    """Where each value would go in an ascending sequence (the last axis; the leading ones match); a NaN goes to the end."""
+    """Where each value would go in an ascending sequence (the last axis; the leading ones match); a NaN goes to the
+    end.
+    """
     if sequence.ndim == 1 and bool(
         np.all(sequence[:-1] <= sequence[1:])
     ):  # what is out of order gets the same steps as in PyTorch
@@ -44,8 +46,10 @@ def searchsorted_meta(sequence: Meta, values: Meta, *, right: bool, int32: bool)
         )
     check(
         sequence.ndim == 1 or sequence.shape[:-1] == values.shape[:-1],
-        "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value"
-        f" tensor must match, but we got boundaries tensor {list(sequence.shape)} and input value tensor {list(values.shape)}",
+        "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
+        "boundaries tensor and input value"
+        f" tensor must match, but we got boundaries tensor {list(sequence.shape)} and input value tensor "
+        f"{list(values.shape)}",
     )
     return Meta.of(values.shape, dtypes.int32 if int32 else dtypes.int64, values.device)
 
@@ -157,7 +161,9 @@ def bin_edges_meta(x: Meta, *, bins: int, low: float | None, high: float | None)
 
 @op
 def histogram(x: np.ndarray, edges: np.ndarray, weight: np.ndarray | None, *, density: bool) -> np.ndarray:
-    """How many elements (or how much weight) fall between neighbouring edges, the last edge included; per unit with `density`."""
+    """How many elements (or how much weight) fall between neighbouring edges, the last edge included; per unit with
+    `density`.
+    """
     bins = len(edges) - 1
     flat = x.reshape(-1)
     inside = (flat >= edges[0]) & (flat <= edges[-1]) if len(edges) else np.zeros(flat.shape, np.bool_)
@@ -171,20 +177,24 @@ def histogram_meta(x: Meta, edges: Meta, weight: Meta | None, *, density: bool) 
     _histogram_checks("histogramdd", x, edges.numel - 1)
     check(
         edges.dtype is x.dtype,
-        f"torch.histogram(): input tensor and bins tensors should have same dtype, but got input with dtype {title(x.dtype)} and bins with dtype {title(edges.dtype)}",
+        "torch.histogram(): input tensor and bins tensors should have same dtype, but got input with dtype "
+        f"{title(x.dtype)} and bins with dtype {title(edges.dtype)}",
     )
     check(
         edges.ndim == 1,
-        f"torch.histogram(): bins tensor should have one dimension, but got {edges.ndim} dimensions in the bins tensor for dimension 0",
+        f"torch.histogram(): bins tensor should have one dimension, but got {edges.ndim} dimensions in the "
+        "bins tensor for dimension 0",
     )
     if weight is not None:
         check(
             weight.dtype is x.dtype,
-            f"torch.histogram(): if weight tensor is provided, it should have the same dtype as input, got {title(weight.dtype)}",
+            "torch.histogram(): if weight tensor is provided, it should have the same dtype as input, got "
+            f"{title(weight.dtype)}",
         )
         check(
             weight.shape == x.shape,
-            "torch.histogram(): if weight tensor is provided, it should have the same shape as the input tensor excluding its innermost dimension",
+            "torch.histogram(): if weight tensor is provided, it should have the same shape as the input "
+            "tensor excluding its innermost dimension",
         )
     return Meta.of((edges.numel - 1,), x.dtype, x.device)
 

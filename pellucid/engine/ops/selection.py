@@ -19,10 +19,14 @@ from pellucid.engine.ops.shape import expand, reshape_to
 
 
 def _same_rank(x: Meta, index: Meta, name: str) -> None:
-    check(index.dtype in (dtypes.int64, dtypes.int32) or not index.numel, f"{name}(): Expected dtype int32/int64 for index")
+    check(
+        index.dtype in (dtypes.int64, dtypes.int32) or not index.numel,
+        f"{name}(): Expected dtype int32/int64 for index",
+    )
     check(
         index.numel == 0 or max(index.ndim, 1) == max(x.ndim, 1),
-        f"Index tensor must have the same number of dimensions as input tensor ({name}: index {list(index.shape)}, input {list(x.shape)})",
+        f"Index tensor must have the same number of dimensions as input tensor ({name}: index "
+        f"{list(index.shape)}, input {list(x.shape)})",
     )
 
 
@@ -30,7 +34,9 @@ def _in_bounds(index: np.ndarray, size: int, dim: int) -> np.ndarray:
     if index.size:
         low, high = int(index.min()), int(index.max())
         if low < 0 or high >= size:
-            raise RuntimeError(f"index {low if low < 0 else high} is out of bounds for dimension {dim} with size {size}")
+            raise RuntimeError(
+                f"index {low if low < 0 else high} is out of bounds for dimension {dim} with size {size}"
+            )
     return index.astype(np.int64, copy=False)
 
 
@@ -59,7 +65,8 @@ def gather_meta(x: Meta, index: Meta, *, dim: int) -> Meta:
     for axis in range(index.ndim if index.numel and x.ndim else 0):
         check(
             axis == dim or index.shape[axis] <= x.shape[axis],
-            f"Size does not match at dimension {axis} expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart from"
+            f"Size does not match at dimension {axis} expected index {list(index.shape)} to be no larger than "
+            f"self {list(x.shape)} apart from"
             f" dimension {dim}",
         )
     return Meta.of(index.shape, x.dtype, x.device)
@@ -73,14 +80,18 @@ def gather_dx(dy: Any, index: Any, x_meta: Meta, dim: int) -> Any:
 _AT: dict[str, Any] = {"add": np.add, "multiply": np.multiply}
 
 
-@op(half="keep", grad_name=lambda settings: "ScatterAddBackward0" if settings["reduce"] == "add" else "ScatterBackward0")
+@op(
+    half="keep", grad_name=lambda settings: "ScatterAddBackward0" if settings["reduce"] == "add" else "ScatterBackward0"
+)
 def scatter(x: np.ndarray, source: np.ndarray, index: np.ndarray, *, dim: int, reduce: str | None) -> np.ndarray:
     """A copy of `x` with source[i][j] written at, or combined with, y[index[i][j]][j] along axis `dim`."""
     result = x.copy().reshape(x.shape or (1,))
     if not index.size:
         return result.reshape(x.shape)
     index = _in_bounds(index, result.shape[dim], dim).reshape(index.shape or (1,))
-    values = np.broadcast_to(source, index.shape) if not source.ndim else source[tuple(slice(0, n) for n in index.shape)]
+    values = (
+        np.broadcast_to(source, index.shape) if not source.ndim else source[tuple(slice(0, n) for n in index.shape)]
+    )
     key = _lines(result.shape, index, dim)
     if reduce is None:
         result[key] = values
@@ -102,13 +113,17 @@ def _add_at(result: np.ndarray, key: tuple[np.ndarray, ...], values: np.ndarray)
 def scatter_meta(x: Meta, source: Meta, index: Meta, *, dim: int, reduce: str | None) -> Meta:
     name = "scatter_add" if reduce == "add" else "scatter"
     _same_rank(x, index, name)
-    check(x.dtype is source.dtype, f"{name}(): Expected self.dtype to be equal to src.dtype (got {title(x.dtype)} and {title(source.dtype)})")
+    check(
+        x.dtype is source.dtype,
+        f"{name}(): Expected self.dtype to be equal to src.dtype (got {title(x.dtype)} and {title(source.dtype)})",
+    )
     for axis in range(index.ndim if index.numel and x.ndim else 0):
         small = index.shape[axis] <= (x.shape[axis] if axis != dim else index.shape[axis])
         fits = not source.ndim or index.shape[axis] <= source.shape[axis]
         check(
             small and fits,
-            f"Expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart from dimension {dim} and to be no larger"
+            f"Expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart from "
+            f"dimension {dim} and to be no larger"
             f" size than src {list(source.shape)}",
         )
     return Meta.of(x.shape, x.dtype, x.device, x.strides if x.is_dense else None)
@@ -118,7 +133,10 @@ def scatter_meta(x: Meta, source: Meta, index: Meta, *, dim: int, reduce: str | 
 def scatter_dx(dy: Any, source_meta: Meta, index: Any, dim: int, reduce: str | None) -> Any:
     if reduce == "add":
         return dy
-    check(reduce is None, "the gradient of scatter with reduce='multiply' is not defined; use scatter_reduce with reduce='prod'")
+    check(
+        reduce is None,
+        "the gradient of scatter with reduce='multiply' is not defined; use scatter_reduce with reduce='prod'",
+    )
     return scatter(dy, zeros(source_meta.like(())), index, dim=dim, reduce=None)
 
 
@@ -146,7 +164,9 @@ def index_select(x: np.ndarray, index: np.ndarray, *, dim: int) -> np.ndarray:
     size = x.shape[dim] if x.ndim else 1
     if index.size and (index.min() < 0 or index.max() >= size):
         wrong = int(index.min()) if index.min() < 0 else int(index.max())
-        raise IndexError(f"index out of range in self: {wrong} is not in 0..{size - 1} (index_select along dimension {dim})")
+        raise IndexError(
+            f"index out of range in self: {wrong} is not in 0..{size - 1} (index_select along dimension {dim})"
+        )
     if not x.ndim:
         return x.copy()
     return np.take(x, index.reshape(-1), axis=dim)
@@ -187,12 +207,14 @@ def index_add_meta(x: Meta, source: Meta, index: Meta, *, dim: int, alpha: Any) 
     rows = source.shape[dim] if source.ndim else 1
     check(
         rows == index.numel,
-        f"index_add_(): Number of indices ({index.numel}) should be equal to source.size(dim): ({rows}), for dim: {dim}",
+        f"index_add_(): Number of indices ({index.numel}) should be equal to source.size(dim): ({rows}), for "
+        f"dim: {dim}",
     )
     rest = (*x.shape[:dim], *x.shape[dim + 1 :])
     check(
         not x.ndim or (*source.shape[:dim], *source.shape[dim + 1 :]) == rest,
-        f"source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {list(x.shape)}"
+        "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape "
+        f"= {list(x.shape)}"
         f" source.shape = {list(source.shape)}",
     )
     return Meta.of(x.shape, x.dtype, x.device, x.strides if x.is_dense else None)
@@ -223,9 +245,17 @@ def index_copy(x: np.ndarray, source: np.ndarray, index: np.ndarray, *, dim: int
 def index_copy_meta(x: Meta, source: Meta, index: Meta, *, dim: int) -> Meta:
     check(index.ndim <= 1, f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})", IndexError)
     check(index.dtype is dtypes.int64, "index_copy_(): Expected a long tensor for index, but got " + title(index.dtype))
-    check(x.dtype is source.dtype, f"index_copy_(): self and source expected to have the same dtype, but got (self) {title(x.dtype)} and (source) {title(source.dtype)}")
+    check(
+        x.dtype is source.dtype,
+        f"index_copy_(): self and source expected to have the same dtype, but got (self) {title(x.dtype)} and "
+        f"(source) {title(source.dtype)}",
+    )
     rows = source.shape[dim] if source.ndim else 1
-    check(rows == index.numel, f"index_copy_(): Number of indices ({index.numel}) should be equal to source.size(dim) ({rows})", IndexError)
+    check(
+        rows == index.numel,
+        f"index_copy_(): Number of indices ({index.numel}) should be equal to source.size(dim) ({rows})",
+        IndexError,
+    )
     rest = (*x.shape[:dim], *x.shape[dim + 1 :])
     check(
         not x.ndim or not source.ndim or (*source.shape[:dim], *source.shape[dim + 1 :]) == rest,
@@ -247,7 +277,9 @@ def index_copy_dsource(dy: Any, source_meta: Meta, index: Any, dim: int) -> Any:
 
 @op(half="keep", grad_name=lambda settings: settings["node"])
 def index_fill(x: np.ndarray, value: np.ndarray, index: np.ndarray, *, dim: int, node: str) -> np.ndarray:
-    """A copy of `x` whose slices at `index` along an axis hold `value`, a zero-dim array; negative positions count back."""
+    """A copy of `x` whose slices at `index` along an axis hold `value`, a zero-dim array; negative positions count
+    back.
+    """
     result = x.copy()
     places = index.reshape(-1)
     size = x.shape[dim] if x.ndim else 1
@@ -260,7 +292,10 @@ def index_fill(x: np.ndarray, value: np.ndarray, index: np.ndarray, *, dim: int,
 
 @index_fill.meta
 def index_fill_meta(x: Meta, value: Meta, index: Meta, *, dim: int, node: str) -> Meta:
-    check(value.ndim == 0, f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+    check(
+        value.ndim == 0,
+        f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).",
+    )
     check(index.dtype in (dtypes.int64, dtypes.int32), "index_fill_(): Expected dtype int64 for index.", IndexError)
     check(index.ndim <= 1, "Index has to be a vector/scalar", IndexError)
     return Meta.of(x.shape, x.dtype, x.device, preserved_strides(x))
@@ -294,10 +329,14 @@ def masked_fill_meta(x: Meta, mask: Meta, value: Any) -> Meta:
     )
     check(
         not isinstance(value, Meta) or value.ndim == 0,
-        f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {getattr(value, 'ndim', 0)} dimension(s).",
+        "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+        f"{getattr(value, 'ndim', 0)} dimension(s).",
     )
     complex_value = isinstance(value, complex) or (isinstance(value, Meta) and value.dtype.is_complex)
-    check(x.dtype.is_complex or x.dtype.category == 0 or not complex_value, "value cannot be converted to type float without overflow")
+    check(
+        x.dtype.is_complex or x.dtype.category == 0 or not complex_value,
+        "value cannot be converted to type float without overflow",
+    )
     shape = broadcast_shapes(x.shape, mask.shape)
     return Meta.of(shape, x.dtype, x.device, preserved_strides(x) if shape == x.shape else None)
 
@@ -390,7 +429,10 @@ def repeat_meta(x: Meta, *, counts: tuple[int, ...]) -> Meta:
         len(counts) >= x.ndim,
         "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor",
     )
-    check(all(each >= 0 for each in counts), f"Trying to create tensor with negative dimension: repeat counts {list(counts)}")
+    check(
+        all(each >= 0 for each in counts),
+        f"Trying to create tensor with negative dimension: repeat counts {list(counts)}",
+    )
     padded = (*(1,) * (len(counts) - x.ndim), *x.shape)
     return Meta.of(tuple([a * b for a, b in zip(padded, counts, strict=True)]), x.dtype, x.device)
 
@@ -411,7 +453,9 @@ def repeat_dx(dy: Any, x_meta: Meta, counts: tuple[int, ...]) -> Any:
 def scatter_reduce(
     x: np.ndarray, source: np.ndarray, index: np.ndarray, *, dim: int, reduce: str, include_self: bool
 ) -> np.ndarray:
-    """Like `scatter` with a sum, product, mean or extreme of all that falls on a place, with or without what was there."""
+    """Like `scatter` with a sum, product, mean or extreme of all that falls on a place, with or without what was
+    there.
+    """
     shape = x.shape or (1,)
     result = x.reshape(shape).copy()
     if not index.size:
@@ -421,7 +465,9 @@ def scatter_reduce(
     key = _lines(shape, index, dim)
     if not include_self:
         result[key] = _identity(reduce, x.dtype)
-    {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}[reduce].at(result, key, source)
+    {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}[reduce].at(
+        result, key, source
+    )
     if reduce == "mean":
         counts = np.full(shape, int(include_self), np.int64)
         if not include_self:
@@ -488,9 +534,15 @@ def _one(meta: Meta) -> Any:
     return full(size=(), value=1, dtype=meta.dtype, device=meta.device)
 
 
-def _product_gradients(dy: Any, x: Any, source: Any, index: Any, y: Any, kept: Any, dim: int, include_self: bool) -> Any:
+def _product_gradients(
+    dy: Any, x: Any, source: Any, index: Any, y: Any, kept: Any, dim: int, include_self: bool
+) -> Any:
     safe_x, safe_source = where(eq(x, 0), 1, x), where(eq(source, 0), 1, source)
-    x_slope = where(eq(x, 0), scatter_reduce(where(eq(x, 0), 1, x), source, index, dim=dim, reduce="prod", include_self=True), div(y, safe_x))
+    x_slope = where(
+        eq(x, 0),
+        scatter_reduce(where(eq(x, 0), 1, x), source, index, dim=dim, reduce="prod", include_self=True),
+        div(y, safe_x),
+    )
     there = gather(y, index, dim=dim)
     zero_count = scatter(zeros(x._meta), where(eq(source, 0), _one(x._meta), 0), index, dim=dim, reduce="add")
     without = scatter_reduce(x, safe_source, index, dim=dim, reduce="prod", include_self=include_self)

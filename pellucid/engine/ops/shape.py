@@ -21,18 +21,23 @@ def expand(x: Meta, *, size: Ints) -> Layout:
     missing = len(size) - x.ndim
     check(
         missing >= 0,
-        f"expand(torch.{_kind(x)}{{{list(x.shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must be greater or"
+        f"expand(torch.{_kind(x)}{{{list(x.shape)}}}, size={list(size)}): the number of sizes provided "
+        f"({len(size)}) must be greater or"
         f" equal to the number of dimensions in the tensor ({x.ndim})",
     )
     shape, strides = list(size), [0] * len(size)
     for axis in range(len(size)):
         known = x.shape[axis - missing] if axis >= missing else 1
         if size[axis] == -1:
-            check(axis >= missing, f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {axis}")
+            check(
+                axis >= missing,
+                f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {axis}",
+            )
             shape[axis] = known
         check(
             known == shape[axis] or known == 1,
-            f"The expanded size of the tensor ({shape[axis]}) must match the existing size ({known}) at non-singleton dimension {axis}."
+            f"The expanded size of the tensor ({shape[axis]}) must match the existing size ({known}) at "
+            f"non-singleton dimension {axis}."
             f"  Target sizes: {list(size)}.  Tensor sizes: {list(x.shape)}",
         )
         if axis >= missing:
@@ -103,8 +108,10 @@ def _reshaped(x: Meta, size: Ints) -> Layout:
     strides = view_strides(x.shape, x.strides, size)
     if strides is None:
         raise RuntimeError(
-            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous"
-            f" subspaces). Use .reshape(...) instead. (shape {list(x.shape)}, strides {list(x.strides)}, asked for {list(size)})"
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans "
+            "across two contiguous"
+            f" subspaces). Use .reshape(...) instead. (shape {list(x.shape)}, strides {list(x.strides)}, asked "
+            f"for {list(size)})"
         )
     return size, strides, 0
 
@@ -366,7 +373,9 @@ def unbind_dx(dy: Any, x_meta: Meta, dim: int) -> Any:
     from pellucid.engine.ops.joining import cat
 
     shape = (*x_meta.shape[:dim], *x_meta.shape[dim + 1 :])
-    return cat(*[unsqueeze_axes(zeros(x_meta.like(shape)) if part is None else part, axes=(dim,)) for part in dy], dim=dim)
+    return cat(
+        *[unsqueeze_axes(zeros(x_meta.like(shape)) if part is None else part, axes=(dim,)) for part in dy], dim=dim
+    )
 
 
 @view
@@ -379,10 +388,16 @@ def view_as_real(x: Meta) -> Retyped:
 @view
 def view_as_complex(x: Meta) -> Retyped:
     """Pairs along the last axis as complex numbers."""
-    check(x.dtype.category == 2, f"view_as_complex is only supported for floating point tensors, but got a tensor of scalar type: {x.dtype}")
+    check(
+        x.dtype.category == 2,
+        f"view_as_complex is only supported for floating point tensors, but got a tensor of scalar type: {x.dtype}",
+    )
     check(x.ndim > 0 and x.shape[-1] == 2, "Tensor must have a last dimension of size 2")
     check(x.strides[-1] == 1, "Tensor must have a last dimension with stride 1")
-    check(all(each % 2 == 0 for each in x.strides[:-1]), "Tensor must have a stride divisible by 2 for all but last dimension")
+    check(
+        all(each % 2 == 0 for each in x.strides[:-1]),
+        "Tensor must have a stride divisible by 2 for all but last dimension",
+    )
     return tuple(x.shape[:-1]), tuple([each // 2 for each in x.strides[:-1]]), 0, x.dtype.to_complex()
 
 
@@ -409,18 +424,24 @@ def view_as_dtype(x: Meta, *, kind: dtype) -> Retyped:
     if old == new:
         return tuple(x.shape), x.strides, 0, kind
     check(x.ndim > 0, f"self.dim() cannot be 0 to view {_title(x.dtype)} as {_title(kind)} (different element sizes)")
-    check(x.strides[-1] == 1, f"self.stride(-1) must be 1 to view {_title(x.dtype)} as {_title(kind)} (different element sizes), but got {x.strides[-1]}")
+    check(
+        x.strides[-1] == 1,
+        f"self.stride(-1) must be 1 to view {_title(x.dtype)} as {_title(kind)} (different element sizes), but "
+        f"got {x.strides[-1]}",
+    )
     if old > new:
         ratio = old // new
         return (*x.shape[:-1], x.shape[-1] * ratio), (*[each * ratio for each in x.strides[:-1]], 1), 0, kind
     ratio = new // old
     check(
         x.shape[-1] % ratio == 0,
-        f"self.size(-1) must be divisible by {ratio} to view {_title(x.dtype)} as {_title(kind)} (different element sizes), but got {x.shape[-1]}",
+        f"self.size(-1) must be divisible by {ratio} to view {_title(x.dtype)} as {_title(kind)} (different "
+        f"element sizes), but got {x.shape[-1]}",
     )
     check(
         all(each % ratio == 0 for each in x.strides[:-1]),
-        f"self.stride must be divisible by {ratio} to view {_title(x.dtype)} as {_title(kind)} (different element sizes), but got {list(x.strides)}",
+        f"self.stride must be divisible by {ratio} to view {_title(x.dtype)} as {_title(kind)} (different "
+        f"element sizes), but got {list(x.strides)}",
     )
     return (*x.shape[:-1], x.shape[-1] // ratio), (*[each // ratio for each in x.strides[:-1]], 1), 0, kind
 

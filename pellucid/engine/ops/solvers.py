@@ -1,4 +1,5 @@
-"""Inverses, linear systems, determinants, and the triangular factors behind them. Orthogonal and spectral factors are in decompositions.py.
+"""Inverses, linear systems, determinants, and the triangular factors behind them. Orthogonal and spectral factors are
+in decompositions.py.
 
 Gradients: M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
 differentiation", 2008; I. Murray, "Differentiation of the Cholesky decomposition", 2016.
@@ -32,11 +33,14 @@ def _last(x: Any, axis: int, start: int, end: int) -> Any:
     return slice_(x, dim=x._meta.ndim + axis, start=start, end=end, step=1)
 
 
-# -- LU --------------------------------------------------------------------------------------------------------------------
+# -- LU
+# --------------------------------------------------------------------------------------------------------------------
 
 
 def packed_lu(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """LU with partial pivoting, in blocks of columns: both factors in one matrix, LAPACK's pivots (from 1), the first zero pivot."""
+    """LU with partial pivoting, in blocks of columns: both factors in one matrix, LAPACK's pivots (from 1), the first
+    zero pivot.
+    """
     work = _stack(a).copy()
     count, m, n = work.shape
     k, batch = min(m, n), np.arange(count)
@@ -161,7 +165,8 @@ def lu_factor_da(dLU: Any, LU: Any, pivots: Any, A_meta: Meta) -> Any:
     return lu_da(tril(_last(dLU, -1, 0, k), diagonal=-1), triu(_last(dLU, -2, 0, k), diagonal=0), P, L, U)
 
 
-# -- triangular systems ----------------------------------------------------------------------------------------------------
+# -- triangular systems
+# ----------------------------------------------------------------------------------------------------
 
 
 @op(grad_name="LinalgSolveTriangularBackward0")
@@ -200,7 +205,8 @@ def solve_triangular_dab(dy: Any, A: Any, y: Any, upper: bool, left: bool, unitr
     return (triu(full, diagonal=offset) if upper else tril(full, diagonal=-offset)), dB
 
 
-# -- inverse and general systems -------------------------------------------------------------------------------------------
+# -- inverse and general systems
+# -------------------------------------------------------------------------------------------
 
 
 @op(outputs=("inverse", "info"), grad_name="LinalgInvExBackward0")
@@ -249,7 +255,8 @@ def solve_dab(dresult: Any, A: Any, result: Any) -> Any:
     return neg(dB @ result.mH), dB
 
 
-# -- determinants ----------------------------------------------------------------------------------------------------------
+# -- determinants
+# ----------------------------------------------------------------------------------------------------------
 
 
 @op(grad_name="LinalgDetBackward0")
@@ -312,12 +319,15 @@ def slogdet_da(dsign: Any, dlogabsdet: Any, A: Any, sign: Any, A_meta: Meta) -> 
     return mul(slope.unsqueeze(-1).unsqueeze(-1), inv(A)[0].mH)
 
 
-# -- Cholesky --------------------------------------------------------------------------------------------------------------
+# -- Cholesky
+# --------------------------------------------------------------------------------------------------------------
 
 
 @op(outputs=("L", "info"), grad_name="LinalgCholeskyExBackward0")
 def cholesky(A: np.ndarray, *, upper: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The triangular factor of a Hermitian positive-definite matrix, and the order of the first minor that is not (0 for none)."""
+    """The triangular factor of a Hermitian positive-definite matrix, and the order of the first minor that is not (0
+    for none).
+    """
     source = np.conj(A.swapaxes(-1, -2)) if upper else A
     info = np.zeros(A.shape[:-2], np.int32)
     try:

@@ -182,14 +182,18 @@ def mode_dx(dvalues: Any, indices: Any, x_meta: Meta, dim: int, keepdim: bool) -
 
 @op(outputs=("values", "inverse", "counts"), dynamic=True, half="keep")
 def unique(x: np.ndarray, *, dim: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The different elements (or slices along an axis) in ascending order, which of them each is, and how often each occurs."""
+    """The different elements (or slices along an axis) in ascending order, which of them each is, and how often each
+    occurs.
+    """
     values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     return values, inverse.reshape(x.shape if dim is None else -1), counts
 
 
 @op(outputs=("values", "inverse", "counts"), dynamic=True, half="keep")
 def unique_consecutive(x: np.ndarray, *, dim: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The elements (or slices) without those equal to the one before, which of them each is, and the lengths of the runs."""
+    """The elements (or slices) without those equal to the one before, which of them each is, and the lengths of the
+    runs.
+    """
     rows = x.reshape(-1) if dim is None else np.moveaxis(x, dim, 0)
     flat = rows.reshape(len(rows), -1) if rows.size else rows.reshape(len(rows), 0)
     starts = np.ones(len(rows), np.bool_)
@@ -201,7 +205,11 @@ def unique_consecutive(x: np.ndarray, *, dim: int | None) -> tuple[np.ndarray, n
 
 
 def _unique_meta(x: Meta, *, dim: int | None) -> tuple[Meta, Meta, Meta]:
-    return Meta.of((0,), x.dtype, x.device), Meta.of((0,), dtypes.int64, x.device), Meta.of((0,), dtypes.int64, x.device)
+    return (
+        Meta.of((0,), x.dtype, x.device),
+        Meta.of((0,), dtypes.int64, x.device),
+        Meta.of((0,), dtypes.int64, x.device),
+    )
 
 
 unique.meta(_unique_meta)

@@ -17,14 +17,19 @@ Ints = tuple[int, ...]
 def as_strided(x: Meta, *, size: Ints, stride: Ints, storage_offset: int) -> tuple[Ints, Ints, int]:
     """Any view of the storage; the offset is counted from `x`. Several elements may lie on one place."""
     check(len(size) == len(stride), f"mismatch in length of strides and shape: {list(size)} and {list(stride)}")
-    check(all(each >= 0 for each in stride), f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    check(
+        all(each >= 0 for each in stride),
+        f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}",
+    )
     check(all(each >= 0 for each in size), f"as_strided: sizes must not be negative, got {list(size)}")
     return size, stride, storage_offset
 
 
 @as_strided.vjp("x")
 def as_strided_dx(dy: Any, x_meta: Meta, size: Ints, stride: Ints, storage_offset: int) -> Any:
-    return strided_sum(dy, base_size=tuple(x_meta.shape), base_stride=x_meta.strides, stride=stride, storage_offset=storage_offset)
+    return strided_sum(
+        dy, base_size=tuple(x_meta.shape), base_stride=x_meta.strides, stride=stride, storage_offset=storage_offset
+    )
 
 
 def _span(size: Ints, stride: Ints) -> int:
@@ -36,16 +41,24 @@ def _window(memory: np.ndarray, size: Ints, stride: Ints, offset: int) -> np.nda
     return np.ndarray(size, memory.dtype, memory.view(np.uint8), start, [each * memory.itemsize for each in stride])
 
 
-def _memory(base_size: Ints, base_stride: Ints, size: Ints, stride: Ints, offset: int, kind: np.dtype) -> tuple[np.ndarray, int]:
-    """Zeroed memory that holds both the base and the view, and where the base starts in it (a view may begin before its base)."""
+def _memory(
+    base_size: Ints, base_stride: Ints, size: Ints, stride: Ints, offset: int, kind: np.dtype
+) -> tuple[np.ndarray, int]:
+    """Zeroed memory that holds both the base and the view, and where the base starts in it (a view may begin before its
+    base).
+    """
     before = max(0, -offset)
     length = before + max(_span(base_size, base_stride), offset + _span(size, stride), 1)
     return np.zeros(length, kind), before
 
 
 @op(half="keep")
-def strided_sum(part: np.ndarray, *, base_size: Ints, base_stride: Ints, stride: Ints, storage_offset: int) -> np.ndarray:
-    """The gradient of a base from that of its view: elements that share a place add up, places that elements share are averaged."""
+def strided_sum(
+    part: np.ndarray, *, base_size: Ints, base_stride: Ints, stride: Ints, storage_offset: int
+) -> np.ndarray:
+    """The gradient of a base from that of its view: elements that share a place add up, places that elements share are
+    averaged.
+    """
     memory, start = _memory(base_size, base_stride, part.shape, stride, storage_offset, part.dtype)
     np.add.at(memory, start + storage_offset + _places(part.shape, stride).reshape(-1), part.reshape(-1))
     places = start + _places(base_size, base_stride)
@@ -72,7 +85,9 @@ def strided_sum_dpart(dy: Any, part_meta: Meta, **view: Any) -> Any:
 
 
 @op(half="keep")
-def strided_part(x: np.ndarray, *, base_size: Ints, base_stride: Ints, size: Ints, stride: Ints, storage_offset: int) -> np.ndarray:
+def strided_part(
+    x: np.ndarray, *, base_size: Ints, base_stride: Ints, size: Ints, stride: Ints, storage_offset: int
+) -> np.ndarray:
     """What a view (size, stride, offset) of a base with the values of `x` would read, as a copy."""
     memory, start = _memory(base_size, base_stride, size, stride, storage_offset, x.dtype)
     _window(memory, base_size, base_stride, start)[...] = x
@@ -80,7 +95,9 @@ def strided_part(x: np.ndarray, *, base_size: Ints, base_stride: Ints, size: Int
 
 
 @strided_part.meta
-def strided_part_meta(x: Meta, *, base_size: Ints, base_stride: Ints, size: Ints, stride: Ints, storage_offset: int) -> Meta:
+def strided_part_meta(
+    x: Meta, *, base_size: Ints, base_stride: Ints, size: Ints, stride: Ints, storage_offset: int
+) -> Meta:
     return Meta.of(size, x.dtype, x.device)
 
 
@@ -91,7 +108,14 @@ def strided_part_dx(dy: Any, base_size: Ints, base_stride: Ints, stride: Ints, s
 
 @op(half="keep")
 def strided_replace(
-    x: np.ndarray, part: np.ndarray, *, base_size: Ints, base_stride: Ints, size: Ints, stride: Ints, storage_offset: int
+    x: np.ndarray,
+    part: np.ndarray,
+    *,
+    base_size: Ints,
+    base_stride: Ints,
+    size: Ints,
+    stride: Ints,
+    storage_offset: int,
 ) -> np.ndarray:
     """A copy of `x` in which the places that a view (size, stride, offset) would show hold `part`."""
     memory, start = _memory(base_size, base_stride, size, stride, storage_offset, x.dtype)

@@ -1,4 +1,6 @@
-"""The Tensor people hold. `tensor.py` has the class; the other files have one `def` per public function, which is also the method."""
+"""The Tensor people hold. `tensor.py` has the class; the other files have one `def` per public function, which is also
+the method.
+"""
 
 from pellucid.engine.tensor.tensor import Tensor
 

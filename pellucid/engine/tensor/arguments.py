@@ -40,23 +40,31 @@ def is_number(value: object) -> bool:
 def need_tensor(value: Any, function: str, argument: str = "input", position: int = 1) -> Any:
     """`value` if it is a tensor; else a TypeError in PyTorch's words."""
     if not isinstance(value, TensorData):
-        raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
+        raise TypeError(
+            f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}"
+        )
     return value
 
 
 def need_operand(value: Any, function: str, argument: str = "other", position: int = 2) -> Any:
     """`value` if it is a tensor or a number; else a TypeError in PyTorch's words."""
     if not isinstance(value, TensorData) and not isinstance(value, _NUMBERS):
-        raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
+        raise TypeError(
+            f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}"
+        )
     return value
 
 
 def as_int(value: Any, function: str, argument: str, position: int = 2) -> int:
-    """An integer argument: an int, a NumPy integer, or a zero-dim integer tensor; else a TypeError in PyTorch's words."""
+    """An integer argument: an int, a NumPy integer, or a zero-dim integer tensor; else a TypeError in PyTorch's
+    words.
+    """
     if value.__class__ is int:
         return value
     if isinstance(value, bool) or isinstance(value, float | str) or not hasattr(value, "__index__"):
-        raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be int, not {type(value).__name__}")
+        raise TypeError(
+            f"{function}(): argument '{argument}' (position {position}) must be int, not {type(value).__name__}"
+        )
     return value.__index__()
 
 
@@ -66,11 +74,16 @@ def as_ints(value: Any, function: str, argument: str, position: int = 2) -> tupl
         value = value.tolist()
     if isinstance(value, list | tuple):
         try:
-            return tuple([each if each.__class__ is int else as_int(each, function, argument, position) for each in value])
+            return tuple(
+                [each if each.__class__ is int else as_int(each, function, argument, position) for each in value]
+            )
         except TypeError:
-            bad = next(i for i, each in enumerate(value) if not hasattr(each, "__index__") or isinstance(each, TensorData))
+            bad = next(
+                i for i, each in enumerate(value) if not hasattr(each, "__index__") or isinstance(each, TensorData)
+            )
             raise TypeError(
-                f"{function}(): argument '{argument}' (position {position}) must be tuple of ints, but found element of type"
+                f"{function}(): argument '{argument}' (position {position}) must be tuple of ints, but found "
+                "element of type"
                 f" {type(value[bad]).__name__} at pos {bad}"
             ) from None
     return (as_int(value, function, argument, position),)
@@ -101,7 +114,8 @@ def as_dim(dim: Any, ndim: int, function: str, position: int = 2) -> int:
 
 
 def fitting(value: Any, kind: dtype, halves: bool = False) -> Any:
-    """A number that is to become `kind`; RuntimeError where `kind` cannot hold it (unsigned types also take -max to -1).
+    """A number that is to become `kind`; RuntimeError where `kind` cannot hold it (unsigned types also take -max to
+    -1).
 
     `halves`: also where a finite number is too large for float16 or bfloat16, which filling turns into infinity.
     """
@@ -117,7 +131,10 @@ def fitting(value: Any, kind: dtype, halves: bool = False) -> Any:
         check(low <= number <= high, f"value cannot be converted to type {kind} without overflow: {value}")
     elif kind.category == 2 and (kind.itemsize >= 4 or halves and kind.itemsize == 2):
         largest = float(ml_dtypes.finfo(kind.numpy).max)
-        check(not largest < abs(number) < float("inf"), f"value cannot be converted to type {kind} without overflow: {value}")
+        check(
+            not largest < abs(number) < float("inf"),
+            f"value cannot be converted to type {kind} without overflow: {value}",
+        )
     return value
 
 
@@ -129,7 +146,9 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(self, *args, out=InPlace(self), **kwargs)
         except Exception:
-            check_in_place(self, function.__name__, any(isinstance(each, TensorData) and requires_grad(each) for each in args))
+            check_in_place(
+                self, function.__name__, any(isinstance(each, TensorData) and requires_grad(each) for each in args)
+            )
             raise
 
     method.__name__ = function.__name__ + "_"
@@ -139,14 +158,18 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def presented(result: Any, node: str) -> Any:
-    """`result` with its node named as PyTorch's single node is, for a function that is made of several operators here."""
+    """`result` with its node named as PyTorch's single node is, for a function that is made of several operators
+    here.
+    """
     if isinstance(result._grad_fn, OpNode):
         result._grad_fn.__class__ = node_type(node)
     return result
 
 
 def deliver(result: Any, out: Any) -> Any:
-    """A finished result, written into `out` (or in place) when that is asked for: for functions made of several operators."""
+    """A finished result, written into `out` (or in place) when that is asked for: for functions made of several
+    operators.
+    """
     if out is None:
         return result
     if out.__class__ is InPlace:
@@ -192,7 +215,9 @@ def binary(op: Any, name: str, summary: str, example: str = "") -> Callable[...,
 
 
 def tensor_and_operand(op: Any, name: str, summary: str, example: str = "") -> Callable[..., Any]:
-    """The public function of a two-operand operator whose first operand is a tensor, the second a tensor or a number."""
+    """The public function of a two-operand operator whose first operand is a tensor, the second a tensor or a
+    number.
+    """
 
     def function(input: Any, other: Any, *, out: Any = None) -> Any:
         return op(need_tensor(input, name), need_operand(other, name), out=out)
@@ -204,7 +229,8 @@ def need_one_tensor(first: Any, second: Any, function: str) -> None:
     """TypeError in PyTorch's words unless one of the two is a tensor."""
     if not isinstance(first, TensorData) and not isinstance(second, TensorData):
         raise TypeError(
-            f"{function}() received an invalid combination of arguments - got ({type(first).__name__}, {type(second).__name__}),"
+            f"{function}() received an invalid combination of arguments - got ({type(first).__name__}, "
+            f"{type(second).__name__}),"
             " but expected at least one Tensor"
         )
 

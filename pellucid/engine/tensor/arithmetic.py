@@ -32,7 +32,10 @@ def checked_alpha(input: Any, other: Any, alpha: Any) -> Any:
         category >= 2 or not isinstance(alpha, float | complex),
         "For integral input tensors, argument alpha must not be a floating point number.",
     )
-    check(category == 3 or not isinstance(alpha, complex), "For non-complex input tensors, argument alpha must not be a complex number.")
+    check(
+        category == 3 or not isinstance(alpha, complex),
+        "For non-complex input tensors, argument alpha must not be a complex number.",
+    )
     return alpha
 
 
@@ -66,14 +69,18 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
 
 
 def _refuse_bools(a: Any, b: Any) -> None:
-    kinds = [each._meta.dtype is dtypes.bool_ if isinstance(each, TensorData) else isinstance(each, bool) for each in (a, b)]
+    kinds = [
+        each._meta.dtype is dtypes.bool_ if isinstance(each, TensorData) else isinstance(each, bool) for each in (a, b)
+    ]
     if all(kinds):
         raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+            "`logical_xor()` operator instead."
         )
     if any(kinds):
         raise RuntimeError(
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or"
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
+            "mask, use the `~` or"
             " `logical_not()` operator instead."
         )
 
@@ -135,7 +142,9 @@ def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> torch.floor_divide(torch.tensor([-7]), 2)
     tensor([-4])
     """
-    return ops.floor_divide(need_operand(input, "floor_divide", "input", 1), need_operand(other, "floor_divide"), out=out)
+    return ops.floor_divide(
+        need_operand(input, "floor_divide", "input", 1), need_operand(other, "floor_divide"), out=out
+    )
 
 
 def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -168,7 +177,8 @@ def neg(input: Any, *, out: Any = None) -> Any:
     """
     if need_tensor(input, "neg")._meta.dtype is dtypes.bool_:
         raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or"
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
+            "mask, use the `~` or"
             " `logical_not()` operator instead."
         )
     return ops.neg(input, out=out)
@@ -181,7 +191,10 @@ def positive(input: Any) -> Any:
     >>> torch.positive(torch.tensor([1]))
     tensor([1])
     """
-    check(need_tensor(input, "positive")._meta.dtype is not dtypes.bool_, "The `+` operator, on a bool tensor is not supported.")
+    check(
+        need_tensor(input, "positive")._meta.dtype is not dtypes.bool_,
+        "The `+` operator, on a bool tensor is not supported.",
+    )
     return input
 
 
@@ -226,7 +239,8 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any 
     need_tensor(tensor2, "addcdiv", "tensor2", 3)
     check(
         tensor1._meta.dtype.category >= 2 or tensor2._meta.dtype.category >= 2,
-        "Integer division with addcdiv is no longer supported: divide with torch.div and its rounding_mode, or convert to floats first.",
+        "Integer division with addcdiv is no longer supported: divide with torch.div and its rounding_mode, or "
+        "convert to floats first.",
     )
     return ops.addcdiv(input, tensor1, tensor2, value=value.item() if isinstance(value, TensorData) else value, out=out)
 
@@ -244,7 +258,8 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
     for name, each in (("end", end), ("weight", weight)):
         if isinstance(each, TensorData) and each._meta.dtype is not kind:
             raise RuntimeError(
-                f"expected dtype {title(kind).lower()} for `{name}` but got dtype {title(each._meta.dtype).lower()}: convert it with"
+                f"expected dtype {title(kind).lower()} for `{name}` but got dtype "
+                f"{title(each._meta.dtype).lower()}: convert it with"
                 f" .to({kind})"
             )
     return ops.lerp(input, end, weight, out=out)
@@ -270,7 +285,9 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
         target = getattr(out, "target", out)
         fits = target.dtype is kind if isinstance(out, InPlace) else can_cast(kind, target.dtype)
         what = "base given to float_power_" if isinstance(out, InPlace) else "output given to float_power"
-        check(fits, f"the {what} has dtype {title(target.dtype)} but the operation's result requires dtype {title(kind)}")
+        check(
+            fits, f"the {what} has dtype {title(target.dtype)} but the operation's result requires dtype {title(kind)}"
+        )
     return deliver(power(base, top), out)
 
 

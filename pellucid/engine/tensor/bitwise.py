@@ -9,13 +9,31 @@ from pellucid.engine.core.errors import check
 from pellucid.engine.ops import bitwise as ops
 from pellucid.engine.tensor.arguments import binary, binary_of_tensors, in_place, is_number, unary
 
-bitwise_and = binary(ops.bitwise_and, "bitwise_and", "Bits that both have.", "torch.bitwise_and(torch.tensor([6]), 3)\n    tensor([2])")
-bitwise_or = binary(ops.bitwise_or, "bitwise_or", "Bits that one has.", "torch.bitwise_or(torch.tensor([6]), 3)\n    tensor([7])")
-bitwise_xor = binary(ops.bitwise_xor, "bitwise_xor", "Bits that exactly one has.", "torch.bitwise_xor(torch.tensor([6]), 3)\n    tensor([5])")
-bitwise_not = unary(ops.bitwise_not, "bitwise_not", "All bits turned.", "torch.bitwise_not(torch.tensor([True]))\n    tensor([False])")
-bitwise_left_shift = binary(ops.shift_left, "bitwise_left_shift", "Bits moved up.", "torch.bitwise_left_shift(torch.tensor([1]), 3)\n    tensor([8])")
+bitwise_and = binary(
+    ops.bitwise_and, "bitwise_and", "Bits that both have.", "torch.bitwise_and(torch.tensor([6]), 3)\n    tensor([2])"
+)
+bitwise_or = binary(
+    ops.bitwise_or, "bitwise_or", "Bits that one has.", "torch.bitwise_or(torch.tensor([6]), 3)\n    tensor([7])"
+)
+bitwise_xor = binary(
+    ops.bitwise_xor,
+    "bitwise_xor",
+    "Bits that exactly one has.",
+    "torch.bitwise_xor(torch.tensor([6]), 3)\n    tensor([5])",
+)
+bitwise_not = unary(
+    ops.bitwise_not, "bitwise_not", "All bits turned.", "torch.bitwise_not(torch.tensor([True]))\n    tensor([False])"
+)
+bitwise_left_shift = binary(
+    ops.shift_left,
+    "bitwise_left_shift",
+    "Bits moved up.",
+    "torch.bitwise_left_shift(torch.tensor([1]), 3)\n    tensor([8])",
+)
 bitwise_right_shift = binary(ops.shift_right, "bitwise_right_shift", "Bits moved down, the sign kept.")
-gcd = binary_of_tensors(ops.gcd, "gcd", "Greatest common divisor.", "torch.gcd(torch.tensor([12]), 18)\n    tensor([6])")
+gcd = binary_of_tensors(
+    ops.gcd, "gcd", "Greatest common divisor.", "torch.gcd(torch.tensor([12]), 18)\n    tensor([6])"
+)
 lcm = binary_of_tensors(ops.lcm, "lcm", "Least common multiple.", "torch.lcm(torch.tensor([4]), 6)\n    tensor([12])")
 
 
@@ -60,7 +78,9 @@ class BitwiseMethods:
 
     def __invert__(self: Any) -> Any:
         check(
-            self._meta.dtype.category < 2, "~ (operator.invert) is only implemented on integer and Boolean-type tensors", TypeError
+            self._meta.dtype.category < 2,
+            "~ (operator.invert) is only implemented on integer and Boolean-type tensors",
+            TypeError,
         )
         return bitwise_not(self)
 

@@ -20,22 +20,49 @@ from pellucid.engine.tensor.arguments import (
     unary,
 )
 
-eq = tensor_and_operand(ops.eq, "eq", "Whether the elements are equal.", "torch.eq(torch.tensor([1, 2]), 2)\n    tensor([False,  True])")
-ne = tensor_and_operand(ops.ne, "ne", "Whether the elements differ.", "torch.ne(torch.tensor([1, 2]), 2)\n    tensor([ True, False])")
-lt = tensor_and_operand(ops.lt, "lt", "Whether input < other.", "torch.lt(torch.tensor([1, 2]), 2)\n    tensor([ True, False])")
-le = tensor_and_operand(ops.le, "le", "Whether input <= other.", "torch.le(torch.tensor([1, 2]), 1)\n    tensor([ True, False])")
-gt = tensor_and_operand(ops.gt, "gt", "Whether input > other.", "torch.gt(torch.tensor([1, 2]), 1)\n    tensor([False,  True])")
-ge = tensor_and_operand(ops.ge, "ge", "Whether input >= other.", "torch.ge(torch.tensor([1, 2]), 2)\n    tensor([False,  True])")
+eq = tensor_and_operand(
+    ops.eq, "eq", "Whether the elements are equal.", "torch.eq(torch.tensor([1, 2]), 2)\n    tensor([False,  True])"
+)
+ne = tensor_and_operand(
+    ops.ne, "ne", "Whether the elements differ.", "torch.ne(torch.tensor([1, 2]), 2)\n    tensor([ True, False])"
+)
+lt = tensor_and_operand(
+    ops.lt, "lt", "Whether input < other.", "torch.lt(torch.tensor([1, 2]), 2)\n    tensor([ True, False])"
+)
+le = tensor_and_operand(
+    ops.le, "le", "Whether input <= other.", "torch.le(torch.tensor([1, 2]), 1)\n    tensor([ True, False])"
+)
+gt = tensor_and_operand(
+    ops.gt, "gt", "Whether input > other.", "torch.gt(torch.tensor([1, 2]), 1)\n    tensor([False,  True])"
+)
+ge = tensor_and_operand(
+    ops.ge, "ge", "Whether input >= other.", "torch.ge(torch.tensor([1, 2]), 2)\n    tensor([False,  True])"
+)
 not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
-maximum = binary_of_tensors(ops.maximum, "maximum", "The larger of each pair; a NaN wins.", "torch.maximum(torch.tensor([1, 5]), torch.tensor([3, 2]))\n    tensor([3, 5])")
-minimum = binary_of_tensors(ops.minimum, "minimum", "The smaller of each pair; a NaN wins.", "torch.minimum(torch.tensor([1, 5]), torch.tensor([3, 2]))\n    tensor([1, 2])")
+maximum = binary_of_tensors(
+    ops.maximum,
+    "maximum",
+    "The larger of each pair; a NaN wins.",
+    "torch.maximum(torch.tensor([1, 5]), torch.tensor([3, 2]))\n    tensor([3, 5])",
+)
+minimum = binary_of_tensors(
+    ops.minimum,
+    "minimum",
+    "The smaller of each pair; a NaN wins.",
+    "torch.minimum(torch.tensor([1, 5]), torch.tensor([3, 2]))\n    tensor([1, 2])",
+)
 fmax = binary_of_tensors(ops.fmax, "fmax", "The larger of each pair; a number wins over a NaN.")
 fmin = binary_of_tensors(ops.fmin, "fmin", "The smaller of each pair; a number wins over a NaN.")
 logical_and = binary_of_tensors(ops.logical_and, "logical_and", "Whether both elements are true (not 0).")
 logical_or = binary_of_tensors(ops.logical_or, "logical_or", "Whether one of the elements is true (not 0).")
 logical_xor = binary_of_tensors(ops.logical_xor, "logical_xor", "Whether exactly one of the elements is true (not 0).")
 logical_not = unary(ops.logical_not, "logical_not", "Whether each element is false (0).")
-isnan = unary(ops.isnan, "isnan", "Whether each element is a NaN.", "torch.isnan(torch.tensor([1.0, float('nan')]))\n    tensor([False,  True])")
+isnan = unary(
+    ops.isnan,
+    "isnan",
+    "Whether each element is a NaN.",
+    "torch.isnan(torch.tensor([1.0, float('nan')]))\n    tensor([False,  True])",
+)
 isinf = unary(ops.isinf, "isinf", "Whether each element is an infinity.")
 isfinite = unary(ops.isfinite, "isfinite", "Whether each element is neither an infinity nor a NaN.")
 isposinf = unary(ops.isposinf, "isposinf", "Whether each element is +inf.")
@@ -52,7 +79,10 @@ def equal(input: Any, other: Any) -> bool:
     """
     need_tensor(input, "equal")
     need_tensor(other, "equal", "other", 2)
-    check(input._meta.dtype is other._meta.dtype, f"Expected object of data type {input.dtype} but got data type {other.dtype} for argument 'other'")
+    check(
+        input._meta.dtype is other._meta.dtype,
+        f"Expected object of data type {input.dtype} but got data type {other.dtype} for argument 'other'",
+    )
     return input._meta.shape == other._meta.shape and bool(ops.eq(input, other).all().item())
 
 
@@ -128,11 +158,17 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     """
     need_tensor(input, "clamp")
     check(min is not None or max is not None, "torch.clamp: At least one of 'min' or 'max' must not be None")
-    if min is not None and max is not None and isinstance(min, TensorData) != isinstance(max, TensorData):  # beside a number, a zero-dim tensor is a number
-        min, max = (each.item() if isinstance(each, TensorData) and not each._meta.ndim else each for each in (min, max))
+    if (
+        min is not None and max is not None and isinstance(min, TensorData) != isinstance(max, TensorData)
+    ):  # beside a number, a zero-dim tensor is a number
+        min, max = (
+            each.item() if isinstance(each, TensorData) and not each._meta.ndim else each for each in (min, max)
+        )
     tensors = [isinstance(each, TensorData) for each in (min, max) if each is not None]
     if 0 < sum(tensors) < len(tensors):
-        raise TypeError("clamp() received an invalid combination of arguments: min and max must both be tensors or both be numbers")
+        raise TypeError(
+            "clamp() received an invalid combination of arguments: min and max must both be tensors or both be numbers"
+        )
     check(not input._meta.dtype.is_complex, "clamp is not supported for complex types")
     for each in (min, max):
         _fitting_bound(input, each)
@@ -176,14 +212,18 @@ def _clamp_one_side(input: Any, low: Any, high: Any, name: str, out: Any) -> Any
 clip = clamp
 
 
-def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: Any = None) -> Any:
+def nan_to_num(
+    input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: Any = None
+) -> Any:
     """NaN replaced by 0 (or `nan`), infinities by the largest finite values (or the ones given).
 
     >>> import pellucid as torch
     >>> torch.nan_to_num(torch.tensor([float("nan"), 1.0]))
     tensor([0., 1.])
     """
-    return ops.nan_to_num(need_tensor(input, "nan_to_num"), nan=nan if nan is not None else 0.0, posinf=posinf, neginf=neginf, out=out)
+    return ops.nan_to_num(
+        need_tensor(input, "nan_to_num"), nan=nan if nan is not None else 0.0, posinf=posinf, neginf=neginf, out=out
+    )
 
 
 def isreal(input: Any) -> Any:
@@ -193,7 +233,11 @@ def isreal(input: Any) -> Any:
     >>> torch.isreal(torch.tensor([1 + 1j, 2]))
     tensor([False,  True])
     """
-    return input.imag == 0 if input._meta.dtype.is_complex else ops.eq(ops.where(ops.isnan(input), 0, input), ops.where(ops.isnan(input), 0, input))
+    return (
+        input.imag == 0
+        if input._meta.dtype.is_complex
+        else ops.eq(ops.where(ops.isnan(input), 0, input), ops.where(ops.isnan(input), 0, input))
+    )
 
 
 class ComparisonMethods:
@@ -256,22 +300,46 @@ class ComparisonMethods:
     nan_to_num_ = in_place(nan_to_num)
 
     def __eq__(self, other: object) -> Any:
-        return ops.eq(self, other) if isinstance(other, TensorData) or is_number(other) else _foreign_comparison(self, other, ops.eq)
+        return (
+            ops.eq(self, other)
+            if isinstance(other, TensorData) or is_number(other)
+            else _foreign_comparison(self, other, ops.eq)
+        )
 
     def __ne__(self, other: object) -> Any:
-        return ops.ne(self, other) if isinstance(other, TensorData) or is_number(other) else _foreign_comparison(self, other, ops.ne)
+        return (
+            ops.ne(self, other)
+            if isinstance(other, TensorData) or is_number(other)
+            else _foreign_comparison(self, other, ops.ne)
+        )
 
     def __lt__(self, other: Any) -> Any:
-        return ops.lt(self, other) if isinstance(other, TensorData) or is_number(other) else _foreign_comparison(self, other, ops.lt)
+        return (
+            ops.lt(self, other)
+            if isinstance(other, TensorData) or is_number(other)
+            else _foreign_comparison(self, other, ops.lt)
+        )
 
     def __le__(self, other: Any) -> Any:
-        return ops.le(self, other) if isinstance(other, TensorData) or is_number(other) else _foreign_comparison(self, other, ops.le)
+        return (
+            ops.le(self, other)
+            if isinstance(other, TensorData) or is_number(other)
+            else _foreign_comparison(self, other, ops.le)
+        )
 
     def __gt__(self, other: Any) -> Any:
-        return ops.gt(self, other) if isinstance(other, TensorData) or is_number(other) else _foreign_comparison(self, other, ops.gt)
+        return (
+            ops.gt(self, other)
+            if isinstance(other, TensorData) or is_number(other)
+            else _foreign_comparison(self, other, ops.gt)
+        )
 
     def __ge__(self, other: Any) -> Any:
-        return ops.ge(self, other) if isinstance(other, TensorData) or is_number(other) else _foreign_comparison(self, other, ops.ge)
+        return (
+            ops.ge(self, other)
+            if isinstance(other, TensorData) or is_number(other)
+            else _foreign_comparison(self, other, ops.ge)
+        )
 
     __hash__ = object.__hash__
 

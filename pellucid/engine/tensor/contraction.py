@@ -31,7 +31,8 @@ def _contracted(a: Any, b: Any, dims: Any) -> tuple[tuple[int, ...], tuple[int, 
 
 
 def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
-    """Product summed over the last `dims` dimensions of `a` and the first of `b`, or over a pair of lists of dimensions.
+    """Product summed over the last `dims` dimensions of `a` and the first of `b`, or over a pair of lists of
+    dimensions.
 
     >>> import pellucid as torch
     >>> torch.tensordot(torch.ones(2, 3, 4), torch.ones(4, 3, 5), dims=([1, 2], [1, 0])).shape
@@ -53,7 +54,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
         if m != n:
             check(
                 1 in (m, n),
-                f"contracted dimensions need to match, but first has size {m} in dim {first[position]} and second has size {n} in dim"
+                f"contracted dimensions need to match, but first has size {m} in dim {first[position]} and "
+                f"second has size {n} in dim"
                 f" {second[position]}",
             )
             a, b = (a.sum(i, keepdim=True), b) if n == 1 else (a, b.sum(j, keepdim=True))
@@ -83,7 +85,8 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
         return deliver(input * other, out)
     check(
         a.shape[-1] == b.shape[-1],
-        f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and {list(b.shape)}",
+        f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and "
+        f"{list(b.shape)}",
     )
     if a.ndim == 1 and b.ndim == 1:
         return deliver(input.dot(other), out)
@@ -109,7 +112,9 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
 
 
 def _best_split(sizes: list[int]) -> list[list[int]]:
-    """For every stretch of matrices, after which one to split it for the fewest multiplications (Cormen et al., section 15.2)."""
+    """For every stretch of matrices, after which one to split it for the fewest multiplications (Cormen et al., section
+    15.2).
+    """
     n = len(sizes) - 1
     cost = [[0] * n for _ in range(n)]
     split = [[0] * n for _ in range(n)]
@@ -151,13 +156,15 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
         check(each._meta.ndim == 2, f"multi_dot(): tensor {position} must be 2D but got {each._meta.ndim}D")
         check(
             each._meta.dtype is matrices[0]._meta.dtype,
-            f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {title(matrices[0]._meta.dtype)} and tensor {position} {title(each._meta.dtype)}",
+            "multi_dot(): all tensors must have be the same dtype but tensor 0 is "
+            f"{title(matrices[0]._meta.dtype)} and tensor {position} {title(each._meta.dtype)}",
         )
         if position:
             last = matrices[position - 1]._meta.shape
             check(
                 last[1] == each._meta.shape[0],
-                f"multi_dot(): tensors {position - 1} and {position} with shapes {list(last)} and {list(each._meta.shape)} cannot be"
+                f"multi_dot(): tensors {position - 1} and {position} with shapes {list(last)} and "
+                f"{list(each._meta.shape)} cannot be"
                 " multiplied",
             )
     sizes = [each._meta.shape[0] for each in matrices] + [matrices[-1]._meta.shape[1]]
@@ -195,7 +202,8 @@ def linalg_cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> A
     axis = wrap_dim(dim, a.ndim)
     check(
         a.ndim and a.shape[axis] == 3 and b.shape[axis] == 3,
-        f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[axis] if a.ndim else 1} and {b.shape[axis] if b.ndim else 1}",
+        f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[axis] if a.ndim else 1} and "
+        f"{b.shape[axis] if b.ndim else 1}",
     )
     broadcast_shapes(a.shape, b.shape)
     return ops.cross(input, other, dim=axis - a.ndim, out=out)
@@ -230,7 +238,8 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
         )
     check(
         x._meta.dtype is y._meta.dtype,
-        f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {title(x._meta.dtype)} and y of type"
+        f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {title(x._meta.dtype)} "
+        "and y of type"
         f" {title(y._meta.dtype)} instead",
     )
     return deliver((conjugate(x) * y).sum(dim), out)
@@ -288,7 +297,8 @@ def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
     check(meta.ndim >= 2, "linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
     check(
         meta.shape[-1] == meta.shape[-2],
-        f"linalg.matrix_power: A must be batches of square matrices, but they are {meta.shape[-2]} by {meta.shape[-1]} matrices",
+        f"linalg.matrix_power: A must be batches of square matrices, but they are {meta.shape[-2]} by "
+        f"{meta.shape[-1]} matrices",
     )
     if exponent < 0:
         from pellucid.engine.tensor.solvers import inv

@@ -29,7 +29,8 @@ from pellucid.engine.tensor.layout import (
 
 
 def clone(input: Any, *, memory_format: memory_format | None = None) -> Any:
-    """A copy with its own memory, through which gradients flow; axes keep their order in memory unless a format is given.
+    """A copy with its own memory, through which gradients flow; axes keep their order in memory unless a format is
+    given.
 
     >>> import pellucid as torch
     >>> x = torch.ones(2); y = torch.clone(x); y.add_(1); x
@@ -52,7 +53,11 @@ def contiguous(input: Any, memory_format: memory_format = contiguous_format) -> 
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Write `src`, converted and broadcast, into this tensor."""
     need_operand(src, "copy_", "other", 1)
-    source = src if isinstance(src, TensorData) else ops.full(size=(), value=src, dtype=dtypes.of_scalar_type(type(src)), device=CPU)
+    source = (
+        src
+        if isinstance(src, TensorData)
+        else ops.full(size=(), value=src, dtype=dtypes.of_scalar_type(type(src)), device=CPU)
+    )
     if source._meta.device is META and self._meta.device is not META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if source._meta.device is not self._meta.device:  # into meta: only the shapes are checked
@@ -85,7 +90,10 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[device_typ
     format, copy = kwargs.pop("memory_format", None), kwargs.pop("copy", False)
     kwargs.pop("non_blocking", None)  # a copy within main memory has nothing to overlap with
     if kwargs:
-        raise TypeError(f"to() received an invalid combination of arguments - got an unexpected keyword argument '{next(iter(kwargs))}'")
+        raise TypeError(
+            "to() received an invalid combination of arguments - got an unexpected keyword argument "
+            f"'{next(iter(kwargs))}'"
+        )
     rest = list(args)
     if rest and isinstance(rest[0], TensorData):
         other = rest.pop(0)
@@ -96,7 +104,10 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[device_typ
         if rest and (rest[0] is None or isinstance(rest[0], dtype_type)):
             dtype = rest.pop(0)
     elif rest:
-        raise TypeError(f"to() received an invalid combination of arguments - got ({type(rest[0]).__name__}); pass a dtype, device or tensor")
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got ({type(rest[0]).__name__}); pass a "
+            "dtype, device or tensor"
+        )
     if other is not None:
         device, dtype = other.device, other.dtype
     if len(rest) > 1:  # after non_blocking comes copy
@@ -130,10 +141,13 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
 def _to_device(self: Any, where: device_type, kind: dtype_type) -> Any:
     if self._meta.device is META:
         raise NotImplementedError(
-            "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving"
+            "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
+            "torch.nn.Module.to() when moving"
             " module from meta to a different device."
         )
-    return ops.empty(size=tuple(self.shape), dtype=kind, device=where, strides=self._meta.strides if self._meta.is_dense else None)
+    return ops.empty(
+        size=tuple(self.shape), dtype=kind, device=where, strides=self._meta.strides if self._meta.is_dense else None
+    )
 
 
 def type_(self: Any, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
@@ -158,7 +172,9 @@ def numpy(self: Any, *, force: bool = False) -> np.ndarray:
     elif graph.requires_grad(self):
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if self._meta.device is META:
-        raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+        raise TypeError(
+            "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+        )
     kind = self._meta.dtype
     if kind in dtypes.HALF and kind is not dtypes.float16:
         raise TypeError(f"Got unsupported ScalarType {title(kind)}: NumPy has no such type; use .float().numpy()")
@@ -207,7 +223,9 @@ class ConversionMethods:
     stride = stride
     size = size
 
-    def __dlpack__(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    def __dlpack__(
+        self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any:
         return capsule_of(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self: Any) -> tuple[Any, int]:
@@ -221,7 +239,9 @@ class ConversionMethods:
         """The tensor in main memory: itself."""
         return to(self, CPU, memory_format=memory_format)
 
-    def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: memory_format = preserve_format) -> Any:
+    def cuda(
+        self: Any, device: Any = None, non_blocking: bool = False, memory_format: memory_format = preserve_format
+    ) -> Any:
         """An error that says what to do: there is no CUDA backend."""
         return to(self, "cuda" if device is None else device)
 

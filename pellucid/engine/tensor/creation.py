@@ -45,7 +45,12 @@ def check_layout(layout: layout_type | None) -> None:
 
 
 def tensor(
-    data: Any, *, dtype: dtype_type | None = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+    data: Any,
+    *,
+    dtype: dtype_type | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Any:
     """A new tensor with a copy of `data`: numbers, nested sequences, NumPy arrays, or a tensor.
 
@@ -102,7 +107,8 @@ def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
             if not _is_sequence(each) or len(each) != length:
                 found = f"length {len(each)}" if _is_sequence(each) else "a number"
                 raise ValueError(
-                    f"expected sequence of length {length} at dim {depth} (got {found}): all rows of a tensor must have the same length"
+                    f"expected sequence of length {length} at dim {depth} (got {found}): all rows of a tensor "
+                    "must have the same length"
                 )
         shape.append(length)
         level = list(itertools.chain.from_iterable(level))
@@ -123,7 +129,11 @@ def _is_sequence(value: Any) -> bool:
         return value.ndim > 0
     if isinstance(value, TensorData):
         return value._meta.ndim > 0
-    return hasattr(value, "__len__") and hasattr(value, "__getitem__") and not isinstance(value, str | bytes | dict | np.generic)
+    return (
+        hasattr(value, "__len__")
+        and hasattr(value, "__getitem__")
+        and not isinstance(value, str | bytes | dict | np.generic)
+    )
 
 
 def _leaf(value: Any) -> Any:
@@ -132,7 +142,9 @@ def _leaf(value: Any) -> Any:
     if isinstance(value, bool | int | float | complex | np.generic):
         return value
     if isinstance(value, str):
-        raise TypeError(f"new(): invalid data type '{type(value).__name__}': a tensor holds numbers, not text ({value!r})")
+        raise TypeError(
+            f"new(): invalid data type '{type(value).__name__}': a tensor holds numbers, not text ({value!r})"
+        )
     for method in ("__index__", "__float__", "__complex__"):
         if hasattr(value, method):
             return getattr(value, method)()
@@ -222,24 +234,36 @@ def frombuffer(buffer: Any, *, dtype: dtype_type, count: int = -1, offset: int =
     if not len(raw):
         raise ValueError("both buffer length (0) and count (-1) must not be 0")
     if not 0 <= offset < len(raw):
-        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({len(raw)} bytes) - 1")
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({len(raw)} bytes) - 1"
+        )
     left = len(raw) - offset
     if count < 0:
         if left % size:
-            raise ValueError(f"buffer length ({left} bytes) after offset ({offset} bytes) must be a multiple of element size ({size})")
+            raise ValueError(
+                f"buffer length ({left} bytes) after offset ({offset} bytes) must be a multiple of element "
+                f"size ({size})"
+            )
         count = left // size
     if count == 0:
         raise ValueError(f"both buffer length ({len(raw)}) and count ({count}) must not be 0")
     if count * size > left:
         raise ValueError(
-            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than actual"
+            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be "
+            "greater than actual"
             f" buffer length ({len(raw)} bytes)"
         )
     return _require(from_storage(Storage(raw[offset:]), dtype, 0, (count,), (1,)), requires_grad)
 
 
 def _of_value(
-    size: Any, value: Any, out: Any, dtype: dtype_type | None, device: Any, requires_grad: bool, layout: layout_type | None
+    size: Any,
+    value: Any,
+    out: Any,
+    dtype: dtype_type | None,
+    device: Any,
+    requires_grad: bool,
+    layout: layout_type | None,
 ) -> Any:
     check_layout(layout)
     _check_size(size)
@@ -316,9 +340,14 @@ def full(
     """
     if isinstance(fill_value, TensorData):
         if fill_value._meta.ndim:
-            raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not a tensor of shape {list(fill_value.shape)}")
+            raise TypeError(
+                "full(): argument 'fill_value' (position 2) must be Number, not a tensor of shape "
+                f"{list(fill_value.shape)}"
+            )
         kind = dtype or fill_value.dtype
-        return empty(as_size((size,), "full"), dtype=kind, device=device).fill_(fill_value).requires_grad_(requires_grad)
+        return (
+            empty(as_size((size,), "full"), dtype=kind, device=device).fill_(fill_value).requires_grad_(requires_grad)
+        )
     kind = dtype or (out._meta.dtype if out is not None else dtypes.of_scalar_type(type(fill_value)))
     if not isinstance(fill_value, bool | int | float | complex | np.generic):
         raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not {type(fill_value).__name__}")
@@ -354,4 +383,15 @@ def empty(
     return _require(ops.empty(size=shape, dtype=kind, device=usable(device), strides=strides), requires_grad)
 
 
-__all__ = ["as_tensor", "check_layout", "empty", "from_numpy", "frombuffer", "full", "ones", "set_default_dtype", "tensor", "zeros"]
+__all__ = [
+    "as_tensor",
+    "check_layout",
+    "empty",
+    "from_numpy",
+    "frombuffer",
+    "full",
+    "ones",
+    "set_default_dtype",
+    "tensor",
+    "zeros",
+]

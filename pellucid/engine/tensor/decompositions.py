@@ -78,7 +78,8 @@ torch_svd.__name__ = torch_svd.__qualname__ = "svd"
 
 
 def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
-    """Q with orthonormal columns and an upper triangle R with Q R = A; mode "complete" makes Q square, "r" leaves it out.
+    """Q with orthonormal columns and an upper triangle R with Q R = A; mode "complete" makes Q square, "r" leaves it
+    out.
 
     >>> import pellucid as torch
     >>> torch.linalg.qr(torch.eye(2)).R.shape
@@ -196,7 +197,8 @@ def _tolerances(A: Any, atol: Any, rtol: Any, name: str) -> tuple[Any, Any]:
 def pinv(
     A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
 ) -> Any:
-    """Moore-Penrose inverse; singular values of at most max(atol, rtol * largest) count as 0. Its gradient takes the rank as fixed.
+    """Moore-Penrose inverse; singular values of at most max(atol, rtol * largest) count as 0. Its gradient takes the
+    rank as fixed.
 
     >>> import pellucid as torch
     >>> torch.linalg.pinv(torch.tensor([[2.0], [0.0]]))
@@ -238,7 +240,8 @@ def matrix_rank(
 
 
 def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
-    """Condition number: norm of A times norm of its inverse (ratio of extreme singular values by default); infinite where singular.
+    """Condition number: norm of A times norm of its inverse (ratio of extreme singular values by default); infinite
+    where singular.
 
     >>> import pellucid as torch
     >>> torch.linalg.cond(torch.tensor([[4.0, 0.0], [0.0, 2.0]]))
@@ -268,7 +271,8 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
 def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None, out: Any = None) -> Any:
-    """X that makes |A X - B| least, with residuals (of full-rank systems of more rows than columns), rank and singular values.
+    """X that makes |A X - B| least, with residuals (of full-rank systems of more rows than columns), rank and singular
+    values.
 
     >>> import pellucid as torch
     >>> torch.linalg.lstsq(torch.tensor([[1.0], [1.0]]), torch.tensor([[1.0], [3.0]])).solution
@@ -284,7 +288,8 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     )
     check(
         a.dtype is b.dtype,
-        f"{name}: Expected input and other to have the same dtype, but got input's dtype {title(a.dtype)} and other's dtype {title(b.dtype)}",
+        f"{name}: Expected input and other to have the same dtype, but got input's dtype {title(a.dtype)} and "
+        f"other's dtype {title(b.dtype)}",
     )
     check(
         driver is None or driver in _DRIVERS,
@@ -326,7 +331,8 @@ def matrix_exp(A: Any) -> Any:
     check(meta.ndim >= 2, "linalg.matrix_exp: The input tensor A must have at least 2 dimensions.")
     check(
         meta.shape[-1] == meta.shape[-2],
-        f"linalg.matrix_exp: A must be batches of square matrices, but they are {meta.shape[-2]} by {meta.shape[-1]} matrices",
+        f"linalg.matrix_exp: A must be batches of square matrices, but they are {meta.shape[-2]} by "
+        f"{meta.shape[-1]} matrices",
     )
     check(
         meta.dtype.category >= 2,
@@ -360,7 +366,8 @@ def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
     meta = A._meta
     check(
         tuple(tau._meta.shape[:-1]) == tuple(meta.shape[:-2]),
-        f"torch.linalg.householder_product: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau._meta.shape[:-1])}",
+        "torch.linalg.householder_product: Expected batch dimensions of tau to be equal to input.shape[:-2], "
+        f"but got {list(tau._meta.shape[:-1])}",
     )
     start = eye(meta.shape[-2], meta.shape[-1], dtype=meta.dtype, device=meta.device).expand(tuple(meta.shape))
     return deliver(_reflect(vectors, tau, start, reversed(range(count)), False), out)
@@ -406,7 +413,8 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
     )
     check(
         a.dtype is b.dtype,
-        f"torch.ormqr: Expected input and other to have the same dtype, but input has dtype {title(a.dtype)} and other has dtype {title(b.dtype)}",
+        f"torch.ormqr: Expected input and other to have the same dtype, but input has dtype {title(a.dtype)} "
+        f"and other has dtype {title(b.dtype)}",
     )
     vectors = input.tril(-1) + eye(a.shape[-2], a.shape[-1], dtype=a.dtype, device=a.device)
     count = tau._meta.shape[-1]
@@ -429,7 +437,8 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
     rows, columns = math.prod(shape[:split]), math.prod(shape[split:])
     check(
         rows == columns,
-        f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {columns} != {rows}",
+        "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+        f"{columns} != {rows}",
     )
     return deliver(reshape_to(inv(reshape_to(A, (rows, columns))), (*shape[split:], *shape[:split])), out)
 
@@ -451,7 +460,8 @@ def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:
     rows, columns = b.numel, math.prod(rest)
     check(
         rows == columns,
-        "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got"
+        "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+        "prod(self.shape[:other.ndim]), but got"
         f" {columns} != {math.prod(A._meta.shape[: b.ndim])}",
     )
     return deliver(reshape_to(solve(reshape_to(A, (rows, columns)), reshape_to(B, (rows,))), rest), out)
@@ -468,7 +478,8 @@ def linalg_diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) 
 
 
 def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Any, Any, Any]:  # noqa: N803
-    """U, S and V of about the q largest singular values of A - M, found from random products (N. Halko, P. Martinsson, J. Tropp, 2011).
+    """U, S and V of about the q largest singular values of A - M, found from random products (N. Halko, P. Martinsson,
+    J. Tropp, 2011).
 
     >>> import pellucid as torch
     >>> torch.svd_lowrank(torch.eye(5), q=2)[1].shape
@@ -490,7 +501,8 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
 
 
 def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Any, Any, Any]:
-    """About the q first principal components: `svd_lowrank` of A, less the means of its columns unless `center` is False.
+    """About the q first principal components: `svd_lowrank` of A, less the means of its columns unless `center` is
+    False.
 
     >>> import pellucid as torch
     >>> torch.pca_lowrank(torch.eye(5), q=2)[1].shape
@@ -498,7 +510,11 @@ def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 
     """
     m, n = need_tensor(A, "pca_lowrank", "A")._meta.shape[-2:]
     count = min(6, m, n) if q is None else q
-    check(0 <= count <= min(m, n), f"q(={count}) must be non-negative integer and not greater than min(m, n)={min(m, n)}", ValueError)
+    check(
+        0 <= count <= min(m, n),
+        f"q(={count}) must be non-negative integer and not greater than min(m, n)={min(m, n)}",
+        ValueError,
+    )
     check(niter >= 0, f"niter(={niter}) must be non-negative integer", ValueError)
     check(A._meta.dtype.category >= 2, f"input must be a floating point tensor, got {A._meta.dtype}", ValueError)
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, count, niter)

@@ -17,10 +17,11 @@ Labels = list[str]
 
 
 def einsum(*args: Any) -> Any:
-    """Sum of products over the indices that an equation names, such as `"bij,bjk->bik"`; `...` stands for any more, broadcast.
+    """Sum of products over the indices that an equation names, such as `"bij,bjk->bik"`; `...` stands for any more,
+    broadcast.
 
-    Without `->` the result has the indices that occur once, in alphabetical order. Lists of numbers after each operand are
-    another way to write the equation.
+    Without `->` the result has the indices that occur once, in alphabetical order. Lists of numbers after each operand
+    are another way to write the equation.
 
     >>> import pellucid as torch
     >>> torch.einsum("ij,kj->ik", torch.ones(2, 3), torch.ones(4, 3)).shape
@@ -42,7 +43,8 @@ def einsum(*args: Any) -> Any:
 def _arguments(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
     check(
         len(args) >= 2,
-        "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list",
+        "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+        "subscripts list",
         ValueError,
     )
     if not isinstance(args[0], TensorData):
@@ -132,14 +134,16 @@ def _ellipsis_sizes(inputs: list[Labels], operands: list[Any]) -> int:
         if _ELLIPSIS in labels:
             check(
                 named <= ndim,
-                f"einsum(): the number of subscripts in the equation ({named}) is more than the number of dimensions ({ndim}) for"
+                f"einsum(): the number of subscripts in the equation ({named}) is more than the number of "
+                f"dimensions ({ndim}) for"
                 f" operand {number}",
             )
             widest = max(widest, ndim - named)
         else:
             check(
                 named == ndim,
-                f"einsum(): the number of subscripts in the equation ({named}) does not match the number of dimensions ({ndim}) for"
+                f"einsum(): the number of subscripts in the equation ({named}) does not match the number of "
+                f"dimensions ({ndim}) for"
                 f" operand {number} and no ellipsis was given",
             )
     return widest
@@ -185,7 +189,8 @@ def _without_repeats(x: Any, labels: Labels, number: int) -> tuple[Any, Labels]:
         shape = x._meta.shape
         check(
             shape[first] == shape[axis],
-            f"einsum(): subscript {labels[axis]} is repeated for operand {number} but the sizes don't match, {shape[axis]} != {shape[first]}",
+            f"einsum(): subscript {labels[axis]} is repeated for operand {number} but the sizes don't match, "
+            f"{shape[axis]} != {shape[first]}",
         )
         x = diagonal(x, offset=0, dim1=first, dim2=axis)
         label = labels[axis]
@@ -218,7 +223,8 @@ def _sizes(terms: list[tuple[Any, Labels]]) -> dict[str, int]:
             seen = sizes.get(label, 1)
             check(
                 size in (1, seen) or seen == 1,
-                f"einsum(): subscript {label if label[0] != _ELLIPSIS else '...'} has size {size} for operand {number} which does not"
+                f"einsum(): subscript {label if label[0] != _ELLIPSIS else '...'} has size {size} for operand "
+                f"{number} which does not"
                 f" broadcast with previously seen size {seen}",
             )
             sizes[label] = size if seen == 1 else seen
@@ -246,7 +252,8 @@ def _pair(a: Any, a_labels: Labels, b: Any, b_labels: Labels, keep: set[str]) ->
     b, b_labels = _summed(b, b_labels, keep | set(a_labels))
     check(
         a._meta.dtype is b._meta.dtype,
-        f"expected scalar type {title(a._meta.dtype)} but found {title(b._meta.dtype)}: einsum() takes operands of one dtype",
+        f"expected scalar type {title(a._meta.dtype)} but found {title(b._meta.dtype)}: einsum() takes "
+        "operands of one dtype",
     )
     shared = [label for label in a_labels if label in b_labels]
     batch = [label for label in shared if label in keep]

@@ -8,30 +8,65 @@ from pellucid.engine.core import dtypes
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import exponential as ops
-from pellucid.engine.tensor.arguments import binary, binary_of_tensors, deliver, fitting, in_place, is_number, need_one_tensor, need_operand, need_tensor, unary
+from pellucid.engine.tensor.arguments import (
+    binary,
+    binary_of_tensors,
+    deliver,
+    fitting,
+    in_place,
+    is_number,
+    need_one_tensor,
+    need_operand,
+    need_tensor,
+    unary,
+)
 
 exp = unary(ops.exp, "exp", "e to the power of each element.", "torch.exp(torch.tensor([0.0]))\n    tensor([1.])")
 exp2 = unary(ops.exp2, "exp2", "2 to the power of each element.", "torch.exp2(torch.tensor([3.0]))\n    tensor([8.])")
-expm1 = unary(ops.expm1, "expm1", "exp(input) - 1, exact for small values.", "torch.expm1(torch.tensor([0.0]))\n    tensor([0.])")
+expm1 = unary(
+    ops.expm1, "expm1", "exp(input) - 1, exact for small values.", "torch.expm1(torch.tensor([0.0]))\n    tensor([0.])"
+)
 log = unary(ops.log, "log", "Natural logarithm.", "torch.log(torch.tensor([1.0]))\n    tensor([0.])")
 log2 = unary(ops.log2, "log2", "Logarithm to the base 2.", "torch.log2(torch.tensor([8.0]))\n    tensor([3.])")
 log10 = unary(ops.log10, "log10", "Logarithm to the base 10.", "torch.log10(torch.tensor([100.0]))\n    tensor([2.])")
-log1p = unary(ops.log1p, "log1p", "log(1 + input), exact for small values.", "torch.log1p(torch.tensor([0.0]))\n    tensor([0.])")
-sqrt = unary(ops.sqrt, "sqrt", "Square root; of a negative number, NaN.", "torch.sqrt(torch.tensor([9.0]))\n    tensor([3.])")
+log1p = unary(
+    ops.log1p, "log1p", "log(1 + input), exact for small values.", "torch.log1p(torch.tensor([0.0]))\n    tensor([0.])"
+)
+sqrt = unary(
+    ops.sqrt, "sqrt", "Square root; of a negative number, NaN.", "torch.sqrt(torch.tensor([9.0]))\n    tensor([3.])"
+)
 rsqrt = unary(ops.rsqrt, "rsqrt", "1 / sqrt(input).", "torch.rsqrt(torch.tensor([4.0]))\n    tensor([0.5000])")
-sigmoid = unary(ops.sigmoid, "sigmoid", "1 / (1 + exp(-input)).", "torch.sigmoid(torch.tensor([0.0]))\n    tensor([0.5000])")
+sigmoid = unary(
+    ops.sigmoid, "sigmoid", "1 / (1 + exp(-input)).", "torch.sigmoid(torch.tensor([0.0]))\n    tensor([0.5000])"
+)
 tanh = unary(ops.tanh, "tanh", "Hyperbolic tangent.", "torch.tanh(torch.tensor([0.0]))\n    tensor([0.])")
 relu = unary(ops.relu, "relu", "max(input, 0).", "torch.relu(torch.tensor([-1.0, 2.0]))\n    tensor([0., 2.])")
-sign = unary(ops.sign, "sign", "-1, 0 or 1 by the sign of each element.", "torch.sign(torch.tensor([-2.0]))\n    tensor([-1.])")
-sgn = unary(ops.sgn, "sgn", "The sign; for complex values the direction.", "torch.sgn(torch.tensor([3 + 4j]))\n    tensor([0.6000+0.8000j])")
-floor = unary(ops.floor, "floor", "The largest integer not above.", "torch.floor(torch.tensor([-1.5]))\n    tensor([-2.])")
+sign = unary(
+    ops.sign, "sign", "-1, 0 or 1 by the sign of each element.", "torch.sign(torch.tensor([-2.0]))\n    tensor([-1.])"
+)
+sgn = unary(
+    ops.sgn,
+    "sgn",
+    "The sign; for complex values the direction.",
+    "torch.sgn(torch.tensor([3 + 4j]))\n    tensor([0.6000+0.8000j])",
+)
+floor = unary(
+    ops.floor, "floor", "The largest integer not above.", "torch.floor(torch.tensor([-1.5]))\n    tensor([-2.])"
+)
 ceil = unary(ops.ceil, "ceil", "The smallest integer not below.", "torch.ceil(torch.tensor([1.2]))\n    tensor([2.])")
 trunc = unary(ops.trunc, "trunc", "The integer part.", "torch.trunc(torch.tensor([-1.5]))\n    tensor([-1.])")
-frac = unary(ops.frac, "frac", "What is left after the integer part.", "torch.frac(torch.tensor([1.5]))\n    tensor([0.5000])")
+frac = unary(
+    ops.frac, "frac", "What is left after the integer part.", "torch.frac(torch.tensor([1.5]))\n    tensor([0.5000])"
+)
 fix = trunc
 logaddexp = binary_of_tensors(ops.logaddexp, "logaddexp", "log(exp(input) + exp(other)) without overflow.")
 logaddexp2 = binary_of_tensors(ops.logaddexp2, "logaddexp2", "log2(2**input + 2**other) without overflow.")
-xlogy = binary(ops.xlogy, "xlogy", "input * log(other), 0 where input is 0.", "torch.xlogy(torch.tensor([0.0]), 0.0)\n    tensor([0.])")
+xlogy = binary(
+    ops.xlogy,
+    "xlogy",
+    "input * log(other), 0 where input is 0.",
+    "torch.xlogy(torch.tensor([0.0]), 0.0)\n    tensor([0.])",
+)
 
 
 def square(input: Any, *, out: Any = None) -> Any:
@@ -159,4 +194,3 @@ class ExponentialMethods:
 
     def __ipow__(self, exponent: Any) -> Any:
         return self.pow_(exponent)
-

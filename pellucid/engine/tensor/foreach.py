@@ -1,4 +1,6 @@
-"""`torch._foreach_*`: one function over lists of tensors. They are loops; that each call is short is the backends' business."""
+"""`torch._foreach_*`: one function over lists of tensors. They are loops; that each call is short is the backends'
+business.
+"""
 
 from __future__ import annotations
 

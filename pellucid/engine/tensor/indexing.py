@@ -1,4 +1,6 @@
-"""`x[...]` for reading and writing, in all of PyTorch's forms: basic indices become views, tensors become one `index` call."""
+"""`x[...]` for reading and writing, in all of PyTorch's forms: basic indices become views, tensors become one `index`
+call.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,8 @@ class _Cursor:
         meta = self.view._meta
         if not meta.ndim:
             raise IndexError(
-                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor"
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ "
+                "to convert a 0-dim tensor"
                 " to a number"
             )
         size = meta.shape[self.axis]
@@ -137,7 +140,8 @@ class _Cursor:
                 if self.writing:
                     graph.check_in_place(self.view, "index_put", recorded=False)
                 raise IndexError(
-                    f"The shape of the mask {list(mask._meta.shape)} at index {position} does not match the shape of the indexed tensor"
+                    f"The shape of the mask {list(mask._meta.shape)} at index {position} does not match the "
+                    "shape of the indexed tensor"
                     f" {list(sizes)} at index {self.axis + position}"
                 )
         self.masks += 1
@@ -266,7 +270,8 @@ def _as_value(self: Any, value: Any) -> Any:
         return value
     if not isinstance(value, bool | int | float | complex | np.generic):
         raise TypeError(
-            f"can't assign a {type(value).__module__ + '.' if type(value).__module__ == 'numpy' else ''}{type(value).__name__}"
+            "can't assign a "
+            f"{type(value).__module__ + '.' if type(value).__module__ == 'numpy' else ''}{type(value).__name__}"
             f" to a torch.{title(self._meta.dtype)}Tensor (make it a tensor first, with torch.as_tensor)"
         )
     return memory.full(
@@ -286,7 +291,9 @@ def _without_leading_ones(value: Any, ndim: int) -> Any:
 
 
 def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
-    """Write `values` at the places that a tuple of index tensors (one per leading dimension) selects, or add to what is there."""
+    """Write `values` at the places that a tuple of index tensors (one per leading dimension) selects, or add to what is
+    there.
+    """
     try:
         cursor = _apply_tensors(self, indices)
     except IndexError:

@@ -14,11 +14,14 @@ from pellucid.engine.tensor.arguments import as_dim, as_ints, as_size, need_tens
 
 def _list(tensors: Any, function: str) -> list[Any]:
     if not isinstance(tensors, list | tuple):
-        raise TypeError(f"{function}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
+        raise TypeError(
+            f"{function}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
+        )
     for position, each in enumerate(tensors):
         if not isinstance(each, TensorData):
             raise TypeError(
-                f"expected Tensor as element {position} in argument 0, but got {type(each).__name__} ({function}() joins tensors only)"
+                f"expected Tensor as element {position} in argument 0, but got {type(each).__name__} "
+                f"({function}() joins tensors only)"
             )
     return list(tensors)
 
@@ -33,7 +36,10 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     parts = _list(tensors, "cat")
     check(parts, "torch.cat(): expected a non-empty list of Tensors", ValueError)
     for position, each in enumerate(parts):
-        check(each._meta.ndim, f"zero-dimensional tensor (at position {position}) cannot be concatenated; use stack for those")
+        check(
+            each._meta.ndim,
+            f"zero-dimensional tensor (at position {position}) cannot be concatenated; use stack for those",
+        )
     ranked = next((each for each in parts if each._meta.shape != (0,)), None)
     if ranked is None:  # vectors without elements go with any dimension
         ranked, dim = parts[0], 0
@@ -59,7 +65,8 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     for position, each in enumerate(parts):
         check(
             each._meta.shape == first.shape,
-            f"stack expects each tensor to be equal size, but got {list(first.shape)} at entry 0 and {list(each._meta.shape)} at entry"
+            f"stack expects each tensor to be equal size, but got {list(first.shape)} at entry 0 and "
+            f"{list(each._meta.shape)} at entry"
             f" {position}",
         )
     return ops.stack(*parts, dim=axis, out=out)
@@ -114,7 +121,9 @@ def column_stack(tensors: Any, *, out: Any = None) -> Any:
     tensor([[1, 3],
             [2, 4]])
     """
-    parts = _raised(tensors, "column_stack", lambda each: each.reshape(each._meta.numel, 1) if each._meta.ndim <= 1 else each)
+    parts = _raised(
+        tensors, "column_stack", lambda each: each.reshape(each._meta.numel, 1) if each._meta.ndim <= 1 else each
+    )
     return hstack(parts, out=out)
 
 
@@ -141,7 +150,9 @@ def atleast_2d(*tensors: Any) -> Any:
     >>> torch.atleast_2d(torch.tensor([1, 2]))
     tensor([[1, 2]])
     """
-    return _at_least(tensors, lambda x: x if x._meta.ndim >= 2 else x.reshape(1, 1) if not x._meta.ndim else x.unsqueeze(0))
+    return _at_least(
+        tensors, lambda x: x if x._meta.ndim >= 2 else x.reshape(1, 1) if not x._meta.ndim else x.unsqueeze(0)
+    )
 
 
 def atleast_3d(*tensors: Any) -> Any:
@@ -155,7 +166,13 @@ def atleast_3d(*tensors: Any) -> Any:
     def raise_to(x: Any) -> Any:
         if x._meta.ndim >= 3:
             return x
-        return x.reshape(1, 1, 1) if not x._meta.ndim else x.unsqueeze(0).unsqueeze(-1) if x._meta.ndim == 1 else x.unsqueeze(-1)
+        return (
+            x.reshape(1, 1, 1)
+            if not x._meta.ndim
+            else x.unsqueeze(0).unsqueeze(-1)
+            if x._meta.ndim == 1
+            else x.unsqueeze(-1)
+        )
 
     return _at_least(tensors, raise_to)
 
@@ -176,7 +193,9 @@ def tile(input: Any, *dims: Any) -> Any:
     return selection.repeat(input, counts=(*(1,) * (input._meta.ndim - len(counts)), *counts))
 
 
-def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
+def repeat_interleave(
+    input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Any:
     """Each element repeated, next to itself; a tensor of counts alone gives the positions.
 
     >>> import pellucid as torch
@@ -195,7 +214,11 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
         target = (*wide._meta.shape[: axis + 1], repeats, *wide._meta.shape[axis + 2 :])
         return shape.expand(wide, size=target).clone(memory_format=_contiguous()).flatten(axis, axis + 1)
     check(repeats._meta.dtype in (dtypes.int64, dtypes.int32), "repeats has to be Long or Int tensor")
-    check(repeats._meta.numel in (1, size), f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats._meta.numel} and input.size({axis}) = {size}")
+    check(
+        repeats._meta.numel in (1, size),
+        f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats._meta.numel} "
+        f"and input.size({axis}) = {size}",
+    )
     counts: Any = repeats.expand(size) if repeats._meta.numel == 1 else repeats
     check(bool((counts >= 0).all()), "repeats can not be negative")
     positions = selection.repeated_positions(counts)
@@ -243,7 +266,8 @@ def flipud(input: Any) -> Any:
 
 
 def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
-    """The elements moved along dimensions, those that leave at one end coming in at the other; flattened when none is named.
+    """The elements moved along dimensions, those that leave at one end coming in at the other; flattened when none is
+    named.
 
     >>> import pellucid as torch
     >>> torch.roll(torch.tensor([1, 2, 3]), 1)
@@ -276,7 +300,11 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
         return presented(input.clone(), "Rot90Backward0")
     if turn == 2:
         return presented(selection.flip(input, dims=(a, b)), "Rot90Backward0")
-    turned = selection.flip(input, dims=(b,)).transpose(a, b) if turn == 1 else selection.flip(input.transpose(a, b), dims=(b,))
+    turned = (
+        selection.flip(input, dims=(b,)).transpose(a, b)
+        if turn == 1
+        else selection.flip(input.transpose(a, b), dims=(b,))
+    )
     return presented(turned, "Rot90Backward0")
 
 
@@ -294,9 +322,14 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     check(vectors, "meshgrid expects a non-empty TensorList")
     if indexing is None:
         warnings.warn(
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning, stacklevel=2
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+            UserWarning,
+            stacklevel=2,
         )
-    check(indexing in (None, "ij", "xy"), f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    check(
+        indexing in (None, "ij", "xy"),
+        f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}',
+    )
     for each in vectors:
         check(each._meta.ndim <= 1, f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {each!r}")
         check(each._meta.dtype is vectors[0]._meta.dtype, "torch.meshgrid expects all tensors to have the same dtype")
@@ -305,7 +338,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
         vectors[0], vectors[1] = vectors[1], vectors[0]
     sizes = tuple([each._meta.numel for each in vectors])
     grids = [
-        each.reshape(tuple([-1 if i == axis else 1 for i in range(len(vectors))])).expand(sizes) for axis, each in enumerate(vectors)
+        each.reshape(tuple([-1 if i == axis else 1 for i in range(len(vectors))])).expand(sizes)
+        for axis, each in enumerate(vectors)
     ]
     if swap:
         grids[0], grids[1] = grids[1], grids[0]
@@ -320,9 +354,15 @@ def block_diag(*tensors: Any) -> Any:
     tensor([[1., 0., 0.],
             [0., 1., 1.]])
     """
-    parts = [atleast_2d(each) for each in (tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors)]
+    parts = [
+        atleast_2d(each)
+        for each in (tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors)
+    ]
     for each in parts:
-        check(each._meta.ndim == 2, f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input has {each._meta.ndim} dimensions")
+        check(
+            each._meta.ndim == 2,
+            f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input has {each._meta.ndim} dimensions",
+        )
     width = sum([each._meta.shape[1] for each in parts])
     rows, before = [], 0
     for each in parts:
@@ -343,4 +383,3 @@ class JoiningMethods:
     flipud = flipud
     roll = roll
     rot90 = rot90
-

@@ -45,7 +45,9 @@ channels_last_3d = memory_format("channels_last_3d")
 
 
 def strides_for(meta: Meta, wanted: memory_format | None) -> tuple[int, ...] | None:
-    """The strides of a copy of `meta` in that memory format (None for row-major); RuntimeError for a rank that it does not fit."""
+    """The strides of a copy of `meta` in that memory format (None for row-major); RuntimeError for a rank that it does
+    not fit.
+    """
     if wanted is None or wanted is preserve_format:
         return preserved_strides(meta)
     if wanted is contiguous_format:

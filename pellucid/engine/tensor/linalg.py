@@ -166,7 +166,8 @@ def _batched(a: Any, b: Any) -> Any:
 
 
 def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
-    """Matrix product over the last two dimensions, the others broadcast; a vector is a row on the left, a column on the right.
+    """Matrix product over the last two dimensions, the others broadcast; a vector is a row on the left, a column on the
+    right.
 
     >>> import pellucid as torch
     >>> torch.matmul(torch.ones(5, 2, 3), torch.ones(3)).shape

@@ -29,9 +29,16 @@ def vector_norm(
 
 
 def matrix_norm(
-    A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: dtype_type | None = None, out: Any = None
+    A: Any,
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: dtype_type | None = None,
+    out: Any = None,
 ) -> Any:
-    """A norm of matrices: "fro", "nuc", 1 and inf (largest column and row sums), 2 (largest singular value), or their negatives.
+    """A norm of matrices: "fro", "nuc", 1 and inf (largest column and row sums), 2 (largest singular value), or their
+    negatives.
 
     >>> import pellucid as torch
     >>> torch.linalg.matrix_norm(torch.tensor([[3.0, 4.0]]))
@@ -95,13 +102,17 @@ def linalg_norm(
         if ord is not None and count == 2:
             return matrix_norm(A, ord, dim, keepdim, dtype=dtype, out=out)
     elif ord is not None:
-        check(ndim in (1, 2), f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
+        check(
+            ndim in (1, 2), f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D."
+        )
         if ndim == 2:
             return matrix_norm(A, ord, (-2, -1), keepdim, dtype=dtype, out=out)
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
 
 
-def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: dtype_type | None = None) -> Any:
+def norm(
+    input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: dtype_type | None = None
+) -> Any:
     """The p-norm of all elements, or along dimensions; "fro" is 2, "nuc" the sum of singular values.
 
     >>> import pellucid as torch
@@ -111,7 +122,10 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
     need_tensor(input, "norm")
     if p == "nuc":
         if dim is None:
-            check(input._meta.ndim == 2, f"linalg.matrix_norm: nuclear norm needs a matrix, got {input._meta.ndim}-D tensor")
+            check(
+                input._meta.ndim == 2,
+                f"linalg.matrix_norm: nuclear norm needs a matrix, got {input._meta.ndim}-D tensor",
+            )
         return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype, out=out)
     check(not isinstance(p, str) or p == "fro", f"only valid string values are 'fro' and 'nuc', found {p}")
     return vector_norm(input, 2 if p in ("fro", None) else p, dim if dim != () else None, keepdim, dtype=dtype, out=out)

@@ -65,7 +65,14 @@ def arange(
         count = -(-(last - first) // gap)
     else:
         count = math.ceil((last - first) / gap)
-    made = ops.arange(start=first, step=gap, count=max(count, 0), dtype=kind, device=usable(device if out is None else out.device), out=out)
+    made = ops.arange(
+        start=first,
+        step=gap,
+        count=max(count, 0),
+        dtype=kind,
+        device=usable(device if out is None else out.device),
+        out=out,
+    )
     return _finish(made, requires_grad)
 
 
@@ -127,7 +134,16 @@ def logspace(
 
 
 def _spaced(
-    name: str, start: Any, end: Any, steps: Any, out: Any, dtype: Any, layout: Any, device: Any, requires_grad: bool, more: dict[str, Any]
+    name: str,
+    start: Any,
+    end: Any,
+    steps: Any,
+    out: Any,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    requires_grad: bool,
+    more: dict[str, Any],
 ) -> Any:
     check_layout(layout)
     first, last = _number(start, name, "start"), _number(end, name, "end")
@@ -137,7 +153,15 @@ def _spaced(
     if dtype is None and isinstance(first + last, complex):
         kind = kind.to_complex()
     op = ops.linspace if name == "linspace" else ops.logspace
-    made = op(start=first, end=last, count=count, dtype=kind, device=usable(device if out is None else out.device), out=out, **more)
+    made = op(
+        start=first,
+        end=last,
+        count=count,
+        dtype=kind,
+        device=usable(device if out is None else out.device),
+        out=out,
+        **more,
+    )
     return _finish(made, requires_grad)
 
 
@@ -165,7 +189,10 @@ def eye(
     check(rows >= 0, f"n must be greater or equal to 0, got {rows}")
     check(columns >= 0, f"m must be greater or equal to 0, got {columns}")
     kind = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
-    return _finish(ops.eye(n=rows, m=columns, dtype=kind, device=usable(device if out is None else out.device), out=out), requires_grad)
+    return _finish(
+        ops.eye(n=rows, m=columns, dtype=kind, device=usable(device if out is None else out.device), out=out),
+        requires_grad,
+    )
 
 
 def empty_like(
@@ -188,7 +215,9 @@ def empty_like(
     meta: Meta = need_tensor(input, "empty_like")._meta
     where = meta.device if device is None else usable(device)
     strides = strides_for(meta, memory_format)
-    return _finish(memory.empty(size=tuple(meta.shape), dtype=dtype or meta.dtype, device=where, strides=strides), requires_grad)
+    return _finish(
+        memory.empty(size=tuple(meta.shape), dtype=dtype or meta.dtype, device=where, strides=strides), requires_grad
+    )
 
 
 def full_like(
@@ -216,7 +245,9 @@ def full_like(
     if strides is None or strides == Meta.of(meta.shape, meta.dtype).strides:
         made = memory.full(size=tuple(meta.shape), value=value, dtype=dtype or meta.dtype, device=where)
     else:
-        made = memory.empty(size=tuple(meta.shape), dtype=dtype or meta.dtype, device=where, strides=strides).fill_(value)
+        made = memory.empty(size=tuple(meta.shape), dtype=dtype or meta.dtype, device=where, strides=strides).fill_(
+            value
+        )
     return _finish(made, requires_grad)
 
 
@@ -237,7 +268,9 @@ def zeros_like(
     >>> torch.zeros_like(torch.ones(2))
     tensor([0., 0.])
     """
-    made = full_like(input, 0, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad, memory_format=memory_format)
+    made = full_like(
+        input, 0, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad, memory_format=memory_format
+    )
     return made if out is None else out.copy_(made)
 
 
@@ -257,7 +290,9 @@ def ones_like(
     >>> torch.ones_like(torch.zeros(2))
     tensor([1., 1.])
     """
-    return full_like(input, 1, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad, memory_format=memory_format)
+    return full_like(
+        input, 1, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad, memory_format=memory_format
+    )
 
 
 def empty_strided(
@@ -293,7 +328,14 @@ def scalar_tensor(s: Any, *, dtype: dtype_type | None = None, device: Any = None
     return full((), s, dtype=dtype or dtypes.get_default_dtype(), device=device)
 
 
-def asarray(obj: Any, *, dtype: dtype_type | None = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Any:
+def asarray(
+    obj: Any,
+    *,
+    dtype: dtype_type | None = None,
+    device: Any = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Any:
     """`obj` as a tensor, sharing memory unless `copy` or a conversion forbids it.
 
     >>> import pellucid as torch
@@ -307,12 +349,18 @@ def asarray(obj: Any, *, dtype: dtype_type | None = None, device: Any = None, co
         made = made.to(dtype) if dtype is not None else made
     else:
         made = as_tensor(obj, dtype=dtype, device=device)
-        check(copy is None or not isinstance(obj, TensorData) or made._storage is obj._storage, "can't alias tensor with another dtype or device", ValueError)
+        check(
+            copy is None or not isinstance(obj, TensorData) or made._storage is obj._storage,
+            "can't alias tensor with another dtype or device",
+            ValueError,
+        )
     return made.detach().requires_grad_() if requires_grad and not made.requires_grad else made
 
 
 def _new_options(self: Any, options: dict[str, Any]) -> dict[str, Any]:
-    return {"dtype": self.dtype, "device": self.device} | {name: value for name, value in options.items() if value is not None}
+    return {"dtype": self.dtype, "device": self.device} | {
+        name: value for name, value in options.items() if value is not None
+    }
 
 
 class CreationMethods:

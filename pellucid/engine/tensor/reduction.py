@@ -6,8 +6,8 @@ from typing import Any
 
 from pellucid.engine.core import dtypes
 from pellucid.engine.core.data import TensorData
-from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.dispatch import InPlace
+from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import reduce as ops
@@ -45,7 +45,9 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype_type
     return ops.sum_(input, dim=_dims(dim, meta.ndim, "sum"), keepdim=bool(keepdim), dtype=kind, out=out)
 
 
-def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype_type | None = None, out: Any = None) -> Any:
+def nansum(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype_type | None = None, out: Any = None
+) -> Any:
     """Sum in which a NaN counts as 0.
 
     >>> import pellucid as torch
@@ -55,10 +57,14 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype_t
     check(not input._meta.dtype.is_complex, "nansum does not support complex inputs")
     if input._meta.dtype.category < 2:
         return sum(input, dim, keepdim, dtype=dtype, out=out)
-    return deliver(presented(sum(ops.where(ops.isnan(input), 0, input), dim, keepdim, dtype=dtype), "NansumBackward0"), out)
+    return deliver(
+        presented(sum(ops.where(ops.isnan(input), 0, input), dim, keepdim, dtype=dtype), "NansumBackward0"), out
+    )
 
 
-def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype_type | None = None, out: Any = None) -> Any:
+def mean(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype_type | None = None, out: Any = None
+) -> Any:
     """Arithmetic mean of all elements, or along dimensions; not of integers, unless `dtype` names a floating type.
 
     >>> import pellucid as torch
@@ -70,25 +76,33 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype_typ
     if kind.category < 2:
         what = "Input dtype" if dtype is None else "Optional dtype"
         raise RuntimeError(
-            f"mean(): could not infer output dtype. {what} must be either a floating point or complex dtype. Got: {title(kind)}."
+            f"mean(): could not infer output dtype. {what} must be either a floating point or complex dtype. "
+            f"Got: {title(kind)}."
             " Convert the tensor first, for example with .float()."
         )
     return ops.mean(input, dim=_dims(dim, meta.ndim, "mean"), keepdim=bool(keepdim), dtype=kind, out=out)
 
 
-def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype_type | None = None, out: Any = None) -> Any:
+def nanmean(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype_type | None = None, out: Any = None
+) -> Any:
     """Mean of the elements that are not NaN.
 
     >>> import pellucid as torch
     >>> torch.nanmean(torch.tensor([1.0, float("nan"), 3.0]))
     tensor(2.)
     """
-    check(input._meta.dtype.category >= 2, f"nanmean(): expected input to have floating point or complex dtype but got {title(input.dtype)}")
+    check(
+        input._meta.dtype.category >= 2,
+        f"nanmean(): expected input to have floating point or complex dtype but got {title(input.dtype)}",
+    )
     known = ops.eq(input, input).detach()
     return deliver(nansum(input, dim, keepdim, dtype=dtype) / sum(known, dim, keepdim), out)
 
 
-def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype_type | None = None, out: Any = None) -> Any:
+def prod(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype_type | None = None, out: Any = None
+) -> Any:
     """Product of all elements, or along one dimension; integers multiply as int64.
 
     >>> import pellucid as torch
@@ -116,7 +130,15 @@ def _variance_arguments(input: Any, dim: Any, unbiased: Any, name: str) -> tuple
     return _dims(dim, input._meta.ndim, name), unbiased
 
 
-def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _UNSET, out: Any = None) -> Any:
+def var(
+    input: Any,
+    dim: Any = None,
+    unbiased: Any = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = _UNSET,
+    out: Any = None,
+) -> Any:
     """Variance; the denominator is n - correction (1 unless given; 0 for `unbiased=False`).
 
     >>> import pellucid as torch
@@ -127,7 +149,15 @@ def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False
     return ops.var(input, dim=dims, correction=_correction(unbiased, correction), keepdim=bool(keepdim), out=out)
 
 
-def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _UNSET, out: Any = None) -> Any:
+def std(
+    input: Any,
+    dim: Any = None,
+    unbiased: Any = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = _UNSET,
+    out: Any = None,
+) -> Any:
     """Standard deviation: the square root of `var`. Its gradient where it is 0 is 0.
 
     >>> import pellucid as torch
@@ -138,7 +168,9 @@ def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False
     return ops.std(input, dim=dims, correction=_correction(unbiased, correction), keepdim=bool(keepdim), out=out)
 
 
-def var_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _UNSET) -> tuple[Any, Any]:
+def var_mean(
+    input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _UNSET
+) -> tuple[Any, Any]:
     """Variance and mean.
 
     >>> import pellucid as torch
@@ -151,7 +183,9 @@ def var_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = 
     return presented(spread, "VarMeanBackward0"), presented(middle, "VarMeanBackward0")
 
 
-def std_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _UNSET) -> tuple[Any, Any]:
+def std_mean(
+    input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _UNSET
+) -> tuple[Any, Any]:
     """Standard deviation and mean.
 
     >>> import pellucid as torch
@@ -168,7 +202,8 @@ def _need_dim(input: Any, dim: Any, name: str) -> None:
     given = isinstance(dim, int) or bool(dim)
     check(
         need_tensor(input, name)._meta.numel or given,
-        f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.",
+        f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+        "with the 'dim' argument.",
     )
 
 
@@ -218,7 +253,10 @@ def _extreme(name: str, input: Any, dim: Any, keepdim: bool, other: Any, out: An
     if dim is None:
         return (ops.max_all if name == "max" else ops.min_all)(input, out=out)
     if not hasattr(dim, "__index__"):
-        raise TypeError(f"{name}() received an invalid combination of arguments - got (dim={type(dim).__name__}, ), but expected an int or a Tensor")
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got (dim={type(dim).__name__}, ), but "
+            "expected an int or a Tensor"
+        )
     axis = as_dim(dim, input._meta.ndim, name)
     found = (ops.max_dim if name == "max" else ops.min_dim)(input, dim=axis, keepdim=bool(keepdim), out=out)
     return (return_types.max if name == "max" else return_types.min)(found)
@@ -313,7 +351,9 @@ def cumsum(input: Any, dim: int, *, dtype: dtype_type | None = None, out: Any = 
     """
     meta = need_tensor(input, "cumsum")._meta
     _check_own_dtype(out, dtype)
-    kind = dtype or (out.target._meta.dtype if hasattr(out, "target") else _out_type(None, out)) or _sum_type(meta.dtype)
+    kind = (
+        dtype or (out.target._meta.dtype if hasattr(out, "target") else _out_type(None, out)) or _sum_type(meta.dtype)
+    )
     return scan.cumsum(input, dim=as_dim(dim, meta.ndim, "cumsum"), dtype=kind, out=out)
 
 
@@ -326,7 +366,9 @@ def cumprod(input: Any, dim: int, *, dtype: dtype_type | None = None, out: Any =
     """
     meta = need_tensor(input, "cumprod")._meta
     _check_own_dtype(out, dtype)
-    kind = dtype or (out.target._meta.dtype if hasattr(out, "target") else _out_type(None, out)) or _sum_type(meta.dtype)
+    kind = (
+        dtype or (out.target._meta.dtype if hasattr(out, "target") else _out_type(None, out)) or _sum_type(meta.dtype)
+    )
     return scan.cumprod(input, dim=as_dim(dim, meta.ndim, "cumprod"), dtype=kind, out=out)
 
 
@@ -337,7 +379,9 @@ def cummax(input: Any, dim: int, *, out: Any = None) -> Any:
     >>> torch.cummax(torch.tensor([1, 3, 2]), 0).values
     tensor([1, 3, 3])
     """
-    return return_types.cummax(scan.cummax(input, dim=as_dim(dim, need_tensor(input, "cummax")._meta.ndim, "cummax"), out=out))
+    return return_types.cummax(
+        scan.cummax(input, dim=as_dim(dim, need_tensor(input, "cummax")._meta.ndim, "cummax"), out=out)
+    )
 
 
 def cummin(input: Any, dim: int, *, out: Any = None) -> Any:
@@ -347,7 +391,9 @@ def cummin(input: Any, dim: int, *, out: Any = None) -> Any:
     >>> torch.cummin(torch.tensor([3, 1, 2]), 0).values
     tensor([3, 1, 1])
     """
-    return return_types.cummin(scan.cummin(input, dim=as_dim(dim, need_tensor(input, "cummin")._meta.ndim, "cummin"), out=out))
+    return return_types.cummin(
+        scan.cummin(input, dim=as_dim(dim, need_tensor(input, "cummin")._meta.ndim, "cummin"), out=out)
+    )
 
 
 def sum_to_size(self: Any, *size: Any) -> Any:

@@ -1,4 +1,6 @@
-"""The named tuples that functions with several results return, printed as PyTorch prints them (`torch.return_types.max`)."""
+"""The named tuples that functions with several results return, printed as PyTorch prints them
+(`torch.return_types.max`).
+"""
 
 from __future__ import annotations
 

@@ -44,7 +44,8 @@ def searchsorted(
     out: Any = None,
     sorter: Any = None,
 ) -> Any:
-    """Where each value would be inserted in an ascending sequence (along the last dimension): before equals, or after with `right`.
+    """Where each value would be inserted in an ascending sequence (along the last dimension): before equals, or after
+    with `right`.
 
     >>> import pellucid as torch
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 4]))
@@ -59,7 +60,8 @@ def searchsorted(
     )
     check(
         isinstance(input, TensorData) or sorted_sequence._meta.ndim == 1,
-        "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor"
+        "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we "
+        "got boundaries tensor"
         f" dim({sorted_sequence._meta.ndim}) and input value's dim(0) numel(1)",
     )
     check(
@@ -81,7 +83,8 @@ def searchsorted(
         wanted = dtypes.int32 if out_int32 else dtypes.int64
         check(
             out._meta.dtype is wanted,
-            "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether out_int32 flag is True, but we got output tensor's dtype "
+            "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) "
+            "depending on whether out_int32 flag is True, but we got output tensor's dtype "
             f"{title(out._meta.dtype)} and out_int32 flag is {bool(out_int32)}",
         )
     sequence, values = _common(sorted_sequence, _number_like(input, sorted_sequence))
@@ -105,7 +108,8 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None
 ) -> Any:
-    """Whether each element is one of `test_elements`. `assume_unique` is a promise that can make it faster; the result is the same.
+    """Whether each element is one of `test_elements`. `assume_unique` is a promise that can make it faster; the result
+    is the same.
 
     >>> import pellucid as torch
     >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([3, 1]))

@@ -32,7 +32,11 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: 
     tensor([[2],
             [3]])
     """
-    check(not sparse_grad, "gather(sparse_grad=True) is not available: Pellucid's gradients are dense; leave it away", NotImplementedError)
+    check(
+        not sparse_grad,
+        "gather(sparse_grad=True) is not available: Pellucid's gradients are dense; leave it away",
+        NotImplementedError,
+    )
     return ops.gather(input, need_tensor(index, "gather", "index", 3), dim=_axis(input, dim, "gather"), out=out)
 
 
@@ -43,12 +47,25 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     >>> torch.take_along_dim(torch.tensor([[3, 1]]), torch.tensor([[1]]), 1)
     tensor([[1]])
     """
-    check(indices._meta.dtype is dtypes.int64, f"torch.take_along_dim(): dtype of indices should be Long but got {title(indices.dtype)}")
-    size = input._meta.numel if dim is None else input._meta.shape[_axis(input, dim, "take_along_dim")] if input._meta.ndim else 1
+    check(
+        indices._meta.dtype is dtypes.int64,
+        f"torch.take_along_dim(): dtype of indices should be Long but got {title(indices.dtype)}",
+    )
+    size = (
+        input._meta.numel
+        if dim is None
+        else input._meta.shape[_axis(input, dim, "take_along_dim")]
+        if input._meta.ndim
+        else 1
+    )
     indices = indices.where(indices >= 0, indices + size)
     if dim is None:
         return deliver(ops.gather(input.reshape(-1), indices.reshape(-1), dim=0), out)
-    check(input._meta.ndim == indices._meta.ndim, f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {input._meta.ndim} dimensions for input, and {indices._meta.ndim} dimensions for indices")
+    check(
+        input._meta.ndim == indices._meta.ndim,
+        "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+        f"{input._meta.ndim} dimensions for input, and {indices._meta.ndim} dimensions for indices",
+    )
     axis = _axis(input, dim, "take_along_dim")
     from pellucid.engine.core.meta import broadcast_shapes
 
@@ -61,8 +78,11 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     return deliver(ops.gather(input.expand(left), indices.expand(right), dim=axis), out)
 
 
-def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None) -> Any:
-    """A copy with `src` (a tensor or number) written at the positions that `index` holds along a dimension, or added or multiplied in.
+def scatter(
+    input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None
+) -> Any:
+    """A copy with `src` (a tensor or number) written at the positions that `index` holds along a dimension, or added or
+    multiplied in.
 
     >>> import pellucid as torch
     >>> torch.scatter(torch.zeros(1, 3), 1, torch.tensor([[2]]), 5.0)
@@ -70,7 +90,14 @@ def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = N
     """
     source = _value_tensor(src if src is not None else value, input)
     check(reduce in (None, "add", "multiply"), "reduce argument must be either add or multiply.")
-    return ops.scatter(input, source, need_tensor(index, "scatter", "index", 3), dim=_axis(input, dim, "scatter"), reduce=reduce, out=out)
+    return ops.scatter(
+        input,
+        source,
+        need_tensor(index, "scatter", "index", 3),
+        dim=_axis(input, dim, "scatter"),
+        reduce=reduce,
+        out=out,
+    )
 
 
 def scatter_add(input: Any, dim: int, index: Any, src: Any, *, out: Any = None) -> Any:
@@ -81,10 +108,19 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any, *, out: Any = None) 
     tensor([0., 2., 0.])
     """
     need_tensor(src, "scatter_add", "src", 4)
-    return ops.scatter(input, src, need_tensor(index, "scatter_add", "index", 3), dim=_axis(input, dim, "scatter_add"), reduce="add", out=out)
+    return ops.scatter(
+        input,
+        src,
+        need_tensor(index, "scatter_add", "index", 3),
+        dim=_axis(input, dim, "scatter_add"),
+        reduce="add",
+        out=out,
+    )
 
 
-def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True, out: Any = None) -> Any:
+def scatter_reduce(
+    input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True, out: Any = None
+) -> Any:
     """A copy in which all that falls on a position is combined: "sum", "prod", "mean", "amax" or "amin".
 
     >>> import pellucid as torch
@@ -95,7 +131,9 @@ def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, i
     return ops.scatter_reduce(input, src, index, dim=axis, reduce=reduce, include_self=bool(include_self), out=out)
 
 
-def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, out: Any = None) -> Any:
+def index_reduce(
+    input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, out: Any = None
+) -> Any:
     """A copy whose slices along a dimension are combined with those of `source`: "prod", "mean", "amax" or "amin".
 
     >>> import pellucid as torch
@@ -103,11 +141,23 @@ def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, 
     tensor([6., 1.])
     """
     axis = _axis(input, dim, "index_reduce")
-    check(reduce in ("prod", "mean", "amax", "amin"), f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
-    check(index._meta.ndim <= 1, f"index_reduce_(): Index is supposed to be a vector, but got dim: {index._meta.ndim} with type: {title(index.dtype)}")
+    check(
+        reduce in ("prod", "mean", "amax", "amin"),
+        f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.",
+    )
+    check(
+        index._meta.ndim <= 1,
+        f"index_reduce_(): Index is supposed to be a vector, but got dim: {index._meta.ndim} with type: "
+        f"{title(index.dtype)}",
+    )
     rows = source._meta.shape[axis] if source._meta.ndim else 1
-    check(rows == index._meta.numel, f"index_reduce_(): Number of indices ({index._meta.numel}) should be equal to source.size(dim) ({rows})")
-    places = index.reshape(tuple([-1 if d == axis else 1 for d in range(source._meta.ndim)])).expand(tuple(source._meta.shape))
+    check(
+        rows == index._meta.numel,
+        f"index_reduce_(): Number of indices ({index._meta.numel}) should be equal to source.size(dim) ({rows})",
+    )
+    places = index.reshape(tuple([-1 if d == axis else 1 for d in range(source._meta.ndim)])).expand(
+        tuple(source._meta.shape)
+    )
     result = ops.scatter_reduce(input, source, places, dim=axis, reduce=reduce, include_self=bool(include_self))
     return deliver(presented(result, "IndexReduceBackward0"), out)
 
@@ -120,7 +170,9 @@ def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
     tensor([[2],
             [4]])
     """
-    return ops.index_select(input, need_tensor(index, "index_select", "index", 3), dim=_axis(input, dim, "index_select"), out=out)
+    return ops.index_select(
+        input, need_tensor(index, "index_select", "index", 3), dim=_axis(input, dim, "index_select"), out=out
+    )
 
 
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, out: Any = None) -> Any:
@@ -191,8 +243,15 @@ def masked_scatter(input: Any, mask: Any, source: Any, *, out: Any = None) -> An
     >>> torch.masked_scatter(torch.zeros(3), torch.tensor([True, False, True]), torch.tensor([7.0, 8.0]))
     tensor([7., 0., 8.])
     """
-    check(input._meta.dtype is source._meta.dtype, f"masked_scatter: expected self and source to have same dtypes but got {title(input.dtype)} and {title(source.dtype)}")
-    check(mask._meta.dtype is dtypes.bool_, f"masked_scatter_ only supports boolean masks, but got mask with dtype {title(mask.dtype)}")
+    check(
+        input._meta.dtype is source._meta.dtype,
+        f"masked_scatter: expected self and source to have same dtypes but got {title(input.dtype)} and "
+        f"{title(source.dtype)}",
+    )
+    check(
+        mask._meta.dtype is dtypes.bool_,
+        f"masked_scatter_ only supports boolean masks, but got mask with dtype {title(mask.dtype)}",
+    )
     from pellucid.engine.tensor.shape import broadcast_tensors
 
     wide, wide_mask = broadcast_tensors(input, mask)
@@ -203,7 +262,11 @@ def masked_scatter(input: Any, mask: Any, source: Any, *, out: Any = None) -> An
         return deliver(wide.reshape(()) if scalar else wide.clone(), out)
     places = shape.unbind(indexing.nonzero(wide_mask), dim=1)
     count = places[0]._meta.numel
-    check(source._meta.numel >= count, "masked_scatter: expected the source to have at least as many elements as the mask has ones: Number of elements of source < number of ones in mask")
+    check(
+        source._meta.numel >= count,
+        "masked_scatter: expected the source to have at least as many elements as the mask has ones: Number of "
+        "elements of source < number of ones in mask",
+    )
     result = indexing.index_put(wide, source.reshape(-1)[:count], *places, accumulate=False)
     return deliver(presented(result.reshape(()) if scalar else result, "MaskedScatterBackward0"), out)
 
@@ -219,7 +282,9 @@ def take(input: Any, index: Any, *, out: Any = None) -> Any:
     try:
         return deliver(presented(indexing.index(input.reshape(-1), index), "TakeBackward0"), out)
     except IndexError as error:
-        raise IndexError(f"out of range: tried to access index on a tensor of {input._meta.numel} elements. ({error})") from None
+        raise IndexError(
+            f"out of range: tried to access index on a tensor of {input._meta.numel} elements. ({error})"
+        ) from None
 
 
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
@@ -229,7 +294,11 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     >>> torch.put(torch.zeros(3), torch.tensor([1]), torch.tensor([5.0]))
     tensor([0., 5., 0.])
     """
-    check(index._meta.numel == source._meta.numel, f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source._meta.numel}, index.numel() = {index._meta.numel}")
+    check(
+        index._meta.numel == source._meta.numel,
+        "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+        f"{source._meta.numel}, index.numel() = {index._meta.numel}",
+    )
     flat = indexing.index_put(input.reshape(-1), source.reshape(-1), index.reshape(-1), accumulate=bool(accumulate))
     return flat.reshape(input._meta.shape)
 
@@ -304,7 +373,8 @@ def diagflat(input: Any, offset: int = 0) -> Any:
 def _replaced(input: Any, view: Any, src: Any, function: str) -> Any:
     check(
         src._meta.shape == view._meta.shape,
-        f"expected src to have a size equal to the slice of self. src size = {list(src._meta.shape)}, slice size = {list(view._meta.shape)}"
+        f"expected src to have a size equal to the slice of self. src size = {list(src._meta.shape)}, slice "
+        f"size = {list(view._meta.shape)}"
         f" ({function})",
     )
     from pellucid.engine.ops.strided import strided_replace
@@ -333,7 +403,14 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
 
 
 def slice_scatter(
-    input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None
+    input: Any,
+    src: Any,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+    *,
+    out: Any = None,
 ) -> Any:
     """A copy with `src` at a slice of a dimension.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from pellucid.engine.core import graph
-from pellucid.engine.core.data import view_of
 from pellucid.engine.core.dispatch import wrote
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check, wrap_dim, wrap_dims
@@ -18,7 +17,9 @@ Ints = tuple[int, ...]
 
 
 def inferred(size: Ints, meta: Meta) -> Ints:
-    """`size` with its -1, if it has one, replaced by what the number of elements leaves; RuntimeError where none fits."""
+    """`size` with its -1, if it has one, replaced by what the number of elements leaves; RuntimeError where none
+    fits.
+    """
     known, unknown = 1, -1
     for axis, each in enumerate(size):
         if each == -1:
@@ -28,15 +29,22 @@ def inferred(size: Ints, meta: Meta) -> Ints:
             check(each >= 0, f"invalid shape dimension {each} at index {axis} of shape {list(size)}")
             known *= each
     if unknown < 0:
-        check(known == meta.numel, f"shape '{list(size)}' is invalid for input of size {meta.numel} (which has shape {list(meta.shape)})")
+        check(
+            known == meta.numel,
+            f"shape '{list(size)}' is invalid for input of size {meta.numel} (which has shape {list(meta.shape)})",
+        )
         return size
     if known == 0:
         check(meta.numel == 0, f"shape '{list(size)}' is invalid for input of size {meta.numel}")
         raise RuntimeError(
-            f"cannot reshape tensor of 0 elements into shape {list(size)} because the unspecified dimension size -1 can be any value and"
+            f"cannot reshape tensor of 0 elements into shape {list(size)} because the unspecified dimension "
+            "size -1 can be any value and"
             " is ambiguous"
         )
-    check(meta.numel % known == 0, f"shape '{list(size)}' is invalid for input of size {meta.numel} (which has shape {list(meta.shape)})")
+    check(
+        meta.numel % known == 0,
+        f"shape '{list(size)}' is invalid for input of size {meta.numel} (which has shape {list(meta.shape)})",
+    )
     return (*size[:unknown], meta.numel // known, *size[unknown + 1 :])
 
 
@@ -53,11 +61,15 @@ def reshape(input: Any, *shape: Any) -> Any:
 
 
 def view(self: Any, *size: Any) -> Any:
-    """Another shape (or, given a dtype, another reading of the bytes) of the same memory; RuntimeError where that needs a copy."""
+    """Another shape (or, given a dtype, another reading of the bytes) of the same memory; RuntimeError where that needs
+    a copy.
+    """
     if len(size) == 1 and isinstance(size[0], dtype_type):
         return _view_as_dtype(self, size[0])
     if not size:
-        raise TypeError("view() received an invalid combination of arguments - got (), but expected one of: (dtype), (size)")
+        raise TypeError(
+            "view() received an invalid combination of arguments - got (), but expected one of: (dtype), (size)"
+        )
     return ops.reshape_view(self, size=inferred(as_size(size, "view"), self._meta))
 
 
@@ -150,7 +162,10 @@ def adjoint(input: Any) -> Any:
     from pellucid.engine.ops.arithmetic import conjugate
 
     ndim = input._meta.ndim
-    check(ndim >= 2 or not ndim, f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {ndim}-D tensor.")
+    check(
+        ndim >= 2 or not ndim,
+        f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {ndim}-D tensor.",
+    )
     if not ndim:
         return input
     return conjugate(transpose(input, -2, -1))
@@ -169,7 +184,8 @@ def permute(input: Any, *dims: Any) -> Any:
     order = as_size(dims, "permute", "dims")
     check(
         len(order) == ndim,
-        "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions"
+        "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
+        "desired ordering of dimensions"
         f" i.e. input.dim() = {ndim} is not equal to len(dims) = {len(order)}",
     )
     wrapped = tuple([wrap_dim(d, ndim) for d in order])
@@ -188,7 +204,8 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
     wanted, places = as_ints(source, "movedim", "source"), as_ints(destination, "movedim", "destination", 3)
     check(
         len(wanted) == len(places),
-        f"movedim: Invalid source or destination dims: source ({list(wanted)} dims) should contain the same number of dims as"
+        f"movedim: Invalid source or destination dims: source ({list(wanted)} dims) should contain the same "
+        "number of dims as"
         f" destination ({list(places)} dims)",
     )
     origin, target = [wrap_dim(d, ndim) for d in wanted], [wrap_dim(d, ndim) for d in places]
@@ -276,12 +293,19 @@ def unflatten(input: Any, dim: int, sizes: Any) -> Any:
     known = 1
     for each in parts:
         known *= each if each != -1 else 1
-    fits = parts.count(-1) == 1 and known and meta.shape[axis] % known == 0 or parts.count(-1) == 0 and known == meta.shape[axis]
+    fits = (
+        parts.count(-1) == 1
+        and known
+        and meta.shape[axis] % known == 0
+        or parts.count(-1) == 0
+        and known == meta.shape[axis]
+    )
     if parts.count(-1) > 1:
         raise RuntimeError("only one dimension can be inferred")
     check(
         fits,
-        f"unflatten: Provided sizes {list(parts)} don't multiply up to the size of dim {axis} ({meta.shape[axis]}) in the input tensor",
+        f"unflatten: Provided sizes {list(parts)} don't multiply up to the size of dim {axis} "
+        f"({meta.shape[axis]}) in the input tensor",
     )
     full = tuple([meta.shape[axis] // known if each == -1 else each for each in parts])
     return ops.reshape_view(input, size=(*meta.shape[:axis], *full, *meta.shape[axis + 1 :]))
@@ -296,10 +320,18 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """
     meta = need_tensor(input, "narrow")._meta
     check(meta.ndim > 0, "narrow() cannot be applied to a 0-dim tensor.")
-    axis, first, count = as_dim(dim, meta.ndim, "narrow"), as_int(start, "narrow", "start", 3), as_int(length, "narrow", "length", 4)
+    axis, first, count = (
+        as_dim(dim, meta.ndim, "narrow"),
+        as_int(start, "narrow", "start", 3),
+        as_int(length, "narrow", "length", 4),
+    )
     size = meta.shape[axis]
     check(count >= 0, "narrow(): length must be non-negative.")
-    check(-size <= first <= size, f"start out of range (expected to be in range of [{-size}, {size}], but got {first})", IndexError)
+    check(
+        -size <= first <= size,
+        f"start out of range (expected to be in range of [{-size}, {size}], but got {first})",
+        IndexError,
+    )
     first = first + size if first < 0 else first
     check(first + count <= size, f"start ({first}) + length ({count}) exceeds dimension size ({size}).")
     return ops.slice_(input, dim=axis, start=first, end=first + count, step=1)
@@ -343,7 +375,8 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
 
 
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
-    """A view of the storage with any sizes, strides and offset (in elements); RuntimeError when it would leave the storage.
+    """A view of the storage with any sizes, strides and offset (in elements); RuntimeError when it would leave the
+    storage.
 
     >>> import pellucid as torch
     >>> torch.as_strided(torch.arange(4), (2, 2), (1, 1))
@@ -406,7 +439,9 @@ def imag(input: Any) -> Any:
 
 
 def become(target: Any, function: Any, *args: Any) -> Any:
-    """Give a tensor the layout and history of the view of itself that `function` makes: what `squeeze_` and its kin do."""
+    """Give a tensor the layout and history of the view of itself that `function` makes: what `squeeze_` and its kin
+    do.
+    """
     name = f"{function.__name__}_"
     try:
         viewed = function(target, *args)
@@ -478,20 +513,29 @@ class ShapeMethods:
     def mT(self: Any) -> Any:
         """The last two dimensions swapped."""
         ndim = self._meta.ndim
-        check(ndim >= 2 or not ndim, f"tensor.mT is only supported on matrices or batches of matrices. Got {ndim}-D tensor.")
+        check(
+            ndim >= 2 or not ndim,
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {ndim}-D tensor.",
+        )
         return transpose(self, -2, -1) if ndim else self
 
     @property
     def H(self: Any) -> Any:
         """A matrix transposed and conjugated."""
-        check(self._meta.ndim in (0, 2), f"tensor.H is only supported on matrices (2-D tensors). Got {self._meta.ndim}-D tensor.")
+        check(
+            self._meta.ndim in (0, 2),
+            f"tensor.H is only supported on matrices (2-D tensors). Got {self._meta.ndim}-D tensor.",
+        )
         return adjoint(self) if self._meta.ndim else self
 
     @property
     def mH(self: Any) -> Any:
         """The last two dimensions swapped and conjugated."""
         ndim = self._meta.ndim
-        check(ndim >= 2 or not ndim, f"tensor.mH is only supported on matrices or batches of matrices. Got {ndim}-D tensor.")
+        check(
+            ndim >= 2 or not ndim,
+            f"tensor.mH is only supported on matrices or batches of matrices. Got {ndim}-D tensor.",
+        )
         return adjoint(self)
 
     @property

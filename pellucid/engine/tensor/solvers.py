@@ -29,7 +29,9 @@ def need_floating(meta: Any, name: str) -> None:
     check(kind.category >= 2, f"{name}: Expected a floating point or complex tensor as input. Got {title(kind)}")
     if kind not in _PRECISE:
         if name in _KERNELS:
-            raise NotImplementedError(f"\"{_KERNELS[name]}\" not implemented for '{title(kind)}' ({name}): convert it to float32 first")
+            raise NotImplementedError(
+                f"\"{_KERNELS[name]}\" not implemented for '{title(kind)}' ({name}): convert it to float32 first"
+            )
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {title(kind)}")
 
 
@@ -125,7 +127,8 @@ def _solve(A: Any, B: Any, left: bool, name: str) -> tuple[Any, Any]:
     right = B.unsqueeze(-1) if vector else B
     if vector and not left:
         raise RuntimeError(
-            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
+            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this "
+            "case linalg.solve is equivalent to B / A.squeeze(-1)"
         )
     rows = right._meta.shape[-2 if left else -1]
     check(
@@ -169,7 +172,8 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, o
 def solve_triangular(
     A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None
 ) -> Any:
-    """X with A X = B (X A = B with `left=False`), of which one triangle of A is read; a zero on its diagonal gives infinities.
+    """X with A X = B (X A = B with `left=False`), of which one triangle of A is read; a zero on its diagonal gives
+    infinities.
 
     >>> import pellucid as torch
     >>> torch.linalg.solve_triangular(torch.tensor([[2.0, 0.0], [1.0, 1.0]]), torch.tensor([[2.0], [3.0]]), upper=False)
@@ -203,11 +207,13 @@ def triangular_solve(
     """
     check(
         need_tensor(input, "triangular_solve")._meta.ndim >= 2,
-        f"torch.triangular_solve: Expected b to have at least 2 dimensions, but it has {input._meta.ndim} dimensions instead",
+        f"torch.triangular_solve: Expected b to have at least 2 dimensions, but it has {input._meta.ndim} "
+        "dimensions instead",
     )
     check(
         A._meta.ndim >= 2,
-        f"torch.triangular_solve: Expected A to have at least 2 dimensions, but it has {A._meta.ndim} dimensions instead",
+        f"torch.triangular_solve: Expected A to have at least 2 dimensions, but it has {A._meta.ndim} "
+        "dimensions instead",
     )
     check(
         A._meta.shape[-1] == A._meta.shape[-2],
@@ -215,7 +221,8 @@ def triangular_solve(
     )
     check(
         input._meta.dtype is A._meta.dtype,
-        f"triangular_solve: Expected b and A to have the same dtype, but found b of type {title(input._meta.dtype)} and A of type {title(A._meta.dtype)} instead",
+        "triangular_solve: Expected b and A to have the same dtype, but found b of type "
+        f"{title(input._meta.dtype)} and A of type {title(A._meta.dtype)} instead",
     )
     source = A.mT if transpose else A
     found = ops.solve_triangular(
@@ -317,7 +324,8 @@ def torch_cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     tensor([[2.]])
     """
     warnings.warn(
-        "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.",
+        "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future "
+        "PyTorch release.",
         UserWarning,
         stacklevel=2,
     )
@@ -346,7 +354,8 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> A
     )
     check(
         a.shape[-1] == b.shape[-2],
-        f"Incompatible matrix sizes for cholesky_solve: each A matrix is {a.shape[-1]} by {a.shape[-1]} but each b matrix is"
+        f"Incompatible matrix sizes for cholesky_solve: each A matrix is {a.shape[-1]} by {a.shape[-1]} but "
+        "each b matrix is"
         f" {b.shape[-2]} by {b.shape[-1]}",
     )
     return deliver(ops.cholesky_solve(B, L, upper=bool(upper)), out)
@@ -425,7 +434,8 @@ def torch_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = Non
     tensor([[1.]])
     """
     warnings.warn(
-        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a future PyTorch"
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be "
+        "removed in a future PyTorch"
         " release.",
         UserWarning,
         stacklevel=2,
@@ -456,7 +466,8 @@ def lu_unpack(
     """
     check(
         LU_pivots._meta.dtype is dtypes.int32,
-        "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype. Note: this function is intended to be used"
+        "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype. Note: this "
+        "function is intended to be used"
         " with the output produced by torch.linalg.lu_factor",
     )
     found = list(ops.lu_unpack(LU_data, LU_pivots))
@@ -503,7 +514,8 @@ def torch_lu_solve(input: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None)
     tensor([[2.]])
     """
     warnings.warn(
-        "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release.",
+        "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch "
+        "release.",
         UserWarning,
         stacklevel=2,
     )

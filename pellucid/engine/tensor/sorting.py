@@ -15,7 +15,8 @@ def _axis(input: Any, dim: Any, function: str) -> int:
 
 
 def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Any = None) -> Any:
-    """The elements in order along a dimension (equal ones in their old order), and where they were. A NaN is the largest.
+    """The elements in order along a dimension (equal ones in their old order), and where they were. A NaN is the
+    largest.
 
     >>> import pellucid as torch
     >>> torch.sort(torch.tensor([3, 1, 2])).values
@@ -63,13 +64,17 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: A
     tensor(2)
     """
     axis = _axis(input, dim, "kthvalue")
-    return return_types.kthvalue(ops.kthvalue(input, k=as_int(k, "kthvalue", "k"), dim=axis, keepdim=bool(keepdim), out=out))
+    return return_types.kthvalue(
+        ops.kthvalue(input, k=as_int(k, "kthvalue", "k"), dim=axis, keepdim=bool(keepdim), out=out)
+    )
 
 
 def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, name: str, out: Any) -> Any:
     if dim is None:
         if out is not None:
-            raise TypeError(f'{name}() missing 1 required positional arguments: "dim" (out= takes the values and indices along one)')
+            raise TypeError(
+                f'{name}() missing 1 required positional arguments: "dim" (out= takes the values and indices along one)'
+            )
         flat = need_tensor(input, name).reshape(-1)
         if not flat._meta.numel:
             check(input._meta.dtype.category >= 2, f"{name}() operation does not have an identity for empty input")
@@ -118,8 +123,11 @@ def _parts(found: Any, return_inverse: bool, return_counts: bool) -> Any:
     return parts[0] if len(parts) == 1 else parts
 
 
-def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
-    """The different elements in ascending order (of slices with `dim`), which of them each is, and how often they occur.
+def unique(
+    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The different elements in ascending order (of slices with `dim`), which of them each is, and how often they
+    occur.
 
     >>> import pellucid as torch
     >>> torch.unique(torch.tensor([3, 1, 1]))
@@ -129,7 +137,9 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return
     return _parts(ops.unique(need_tensor(input, "unique"), dim=axis), return_inverse, return_counts)
 
 
-def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+def unique_consecutive(
+    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
     """The elements without those that equal the one before.
 
     >>> import pellucid as torch
@@ -137,7 +147,9 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
     tensor([1, 2, 1])
     """
     axis = None if dim is None else _axis(input, dim, "unique_consecutive")
-    return _parts(ops.unique_consecutive(need_tensor(input, "unique_consecutive"), dim=axis), return_inverse, return_counts)
+    return _parts(
+        ops.unique_consecutive(need_tensor(input, "unique_consecutive"), dim=axis), return_inverse, return_counts
+    )
 
 
 class SortingMethods:
@@ -153,4 +165,3 @@ class SortingMethods:
     mode = mode
     unique = unique
     unique_consecutive = unique_consecutive
-

@@ -26,7 +26,8 @@ def _placed(window: Any, like: Any, n_fft: int, win_length: int) -> Any:
 def _need_window(window: Any, what: str) -> None:
     if window is None:
         warnings.warn(
-            f"A window was not provided. A rectangular window will be applied.{what} To suppress this warning and use a rectangular"
+            f"A window was not provided. A rectangular window will be applied.{what} To suppress this warning "
+            "and use a rectangular"
             " window, explicitly set `window=torch.ones(n_fft, device=<device>)`.",
             UserWarning,
             stacklevel=3,
@@ -46,7 +47,8 @@ def stft(
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
 ) -> Any:
-    """Fourier transforms of overlapping windowed frames: (batch, frequencies, frames). Real input needs `return_complex=True`.
+    """Fourier transforms of overlapping windowed frames: (batch, frequencies, frames). Real input needs
+    `return_complex=True`.
 
     >>> import pellucid as torch
     >>> torch.stft(torch.ones(10), 4, window=torch.hann_window(4), return_complex=True).shape
@@ -63,13 +65,15 @@ def stft(
     if return_complex is None:
         check(
             is_complex,
-            "stft requires the return_complex parameter be given for real inputs, and will further require that return_complex=True in a"
+            "stft requires the return_complex parameter be given for real inputs, and will further require "
+            "that return_complex=True in a"
             " future PyTorch release.",
         )
         return_complex = True
     check(
         meta.dtype.category >= 2 and meta.ndim in (1, 2),
-        f"stft(torch.{title(meta.dtype)}Tensor{list(meta.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={length}) : expected a"
+        f"stft(torch.{title(meta.dtype)}Tensor{list(meta.shape)}, n_fft={n_fft}, hop_length={hop}, "
+        f"win_length={length}) : expected a"
         f" {'1D or 2D tensor' if meta.ndim not in (1, 2) else 'tensor of floating point or complex values'}",
     )
     x = input.unsqueeze(0) if meta.ndim == 1 else input
@@ -97,7 +101,10 @@ def _padded(x: Any, amount: int, mode: str) -> Any:
 
 def _check_frames(x: Any, n_fft: int, hop: int, length: int, window: Any) -> None:
     size = x._meta.shape[1]
-    said = f"stft(torch.{title(x._meta.dtype)}Tensor[{size}], n_fft={n_fft}, hop_length={hop}, win_length={length}) : expected"
+    said = (
+        f"stft(torch.{title(x._meta.dtype)}Tensor[{size}], n_fft={n_fft}, hop_length={hop}, win_length={length}) : "
+        "expected"
+    )
     check(0 < n_fft <= size, f"{said} 0 < n_fft < {size}, but got n_fft={n_fft}")
     check(hop > 0, f"{said} hop_length > 0, but got hop_length={hop}")
     check(0 < length <= n_fft, f"{said} 0 < win_length <= n_fft, but got win_length={length}")
@@ -114,7 +121,8 @@ def _check_inverse(said: str, x: Any, n_fft: int, hop: int, length: int, window:
     check(meta.ndim in (2, 3), f"{said} expected a tensor with 3 or 4 dimensions, but got {meta.ndim + 1}")
     check(
         meta.shape[-2] == (n_fft // 2 + 1 if one else n_fft),
-        f"{said} expected the frequency dimension (3rd to the last) of the input tensor to match n_fft{' / 2 + 1' if one else ''} when"
+        f"{said} expected the frequency dimension (3rd to the last) of the input tensor to match "
+        f"n_fft{' / 2 + 1' if one else ''} when"
         f" onesided={one}, but got {meta.shape[-2]}",
     )
     check(0 < hop <= length, f"{said} expected 0 < hop_length <= win_length")
@@ -137,7 +145,8 @@ def istft(
     length: int | None = None,
     return_complex: bool = False,
 ) -> Any:
-    """The signal whose `stft` this is: overlapping frames added, and divided by the sum of squared windows (D. Griffin, J. Lim, 1984).
+    """The signal whose `stft` this is: overlapping frames added, and divided by the sum of squared windows (D. Griffin,
+    J. Lim, 1984).
 
     >>> import pellucid as torch
     >>> window = torch.hann_window(4)
@@ -159,7 +168,8 @@ def istft(
     _need_window(window, "Please provide the same window used by stft to make the inversion lossless.")
     said = (
         f"istft(CPU{title(meta.dtype)}Type{list(meta.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={wide},"
-        f" center={int(center)}, normalized={int(normalized)}, onesided={onesided}, length={length}, return_complex={int(return_complex)})"
+        f" center={int(center)}, normalized={int(normalized)}, onesided={onesided}, length={length}, "
+        f"return_complex={int(return_complex)})"
     )
     one = onesided if onesided is not None else meta.shape[-2] != n_fft
     _check_inverse(said + " :", input, n_fft, hop, wide, window, bool(one))
@@ -196,7 +206,8 @@ def _overlapped(frames: Any, window: Any, n_fft: int, hop: int, center: bool, le
     signal = total / envelope
     if end > whole:
         warnings.warn(
-            "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. Please check your"
+            "The length of signal is shorter than the length parameter. Result is being padded with zeros in "
+            "the tail. Please check your"
             " center and hop_length settings.",
             UserWarning,
             stacklevel=4,

@@ -24,7 +24,8 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, 
         sizes = as_ints(split_size_or_sections, "split", "split_size")
         check(
             sum(sizes) == size and min(sizes, default=0) >= 0,
-            f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {axis}), but got"
+            f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension "
+            f"{axis}), but got"
             f" split_sizes={list(sizes)}",
         )
         return ops.split_with_sizes(tensor, sizes=sizes, dim=axis)
@@ -58,7 +59,9 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     return split(input, -(-size // count), axis)
 
 
-def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None) -> tuple[Any, ...]:
+def tensor_split(
+    input: Any, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
+) -> tuple[Any, ...]:
     """Parts along a dimension: a number of nearly equal ones, or cut at the given indices.
 
     >>> import pellucid as torch
@@ -83,12 +86,16 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, *, i
 
 
 def _split_along(name: str, input: Any, indices_or_sections: Any, dim: int, least: int) -> tuple[Any, ...]:
-    check(input._meta.ndim >= least, f"torch.{name} requires a tensor with at least {least} dimension, but got {input._meta.ndim} dimensions!")
+    check(
+        input._meta.ndim >= least,
+        f"torch.{name} requires a tensor with at least {least} dimension, but got {input._meta.ndim} dimensions!",
+    )
     if isinstance(indices_or_sections, int):
         size = input._meta.shape[dim]
         check(
             indices_or_sections > 0 and size % indices_or_sections == 0,
-            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {size} is not divisible by the"
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {size} is "
+            "not divisible by the"
             f" split_size {indices_or_sections}!",
         )
     return tensor_split(input, indices_or_sections, dim)

@@ -84,7 +84,8 @@ def _at_ranks(ordered: Any, ranks: Any, interpolation: str) -> Any:
 def quantile(
     input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None
 ) -> Any:
-    """The q-quantiles (0 to 1) of all elements or along a dimension, between neighbours by `interpolation`; NaN where there is a NaN.
+    """The q-quantiles (0 to 1) of all elements or along a dimension, between neighbours by `interpolation`; NaN where
+    there is a NaN.
 
     >>> import pellucid as torch
     >>> torch.quantile(torch.tensor([1.0, 2.0, 3.0, 4.0]), 0.5)
@@ -116,7 +117,8 @@ def _checked_weights(name: str, weights: Any, observations: int, integral: bool)
     check(fits, f"cov(): expected {name} to have {wanted} but got {name} with {title(kind)} dtype")
     check(
         weights._meta.numel == observations,
-        f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights._meta.numel} != {observations}",
+        f"cov(): expected {name} to have the same numel as there are observations in the input but got "
+        f"{weights._meta.numel} != {observations}",
     )
     check(observations == 0 or weights.is_meta or float(weights.min()) >= 0, f"cov(): {name} cannot be negative")
     return weights
@@ -232,7 +234,9 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
 
 
 def _steps(name: str, y: Any, x: Any, dx: Any, dim: int) -> tuple[int, Any]:
-    """The axis, and the widths of its intervals: a number, or a tensor that broadcasts to the averages of neighbours."""
+    """The axis, and the widths of its intervals: a number, or a tensor that broadcasts to the averages of
+    neighbours.
+    """
     ndim = need_tensor(y, name, "y")._meta.ndim
     axis = as_dim(dim, ndim, name, 3)
     check(y._meta.dtype is not dtypes.bool_, f"{name}: received a bool input for `y`, but bool is not supported")
@@ -305,13 +309,16 @@ def _spacings(input: Any, spacing: Any, dims: tuple[int, ...], given: bool) -> l
     reason = ", since dim argument was not given," if not given else ""
     check(
         len(spacing) == len(dims),
-        f"torch.gradient expected spacing to be unspecified, a scalar, or a {kind}{len(dims)}'{reason} but got a list of length {len(spacing)}",
+        f"torch.gradient expected spacing to be unspecified, a scalar, or a {kind}{len(dims)}'{reason} but got "
+        f"a list of length {len(spacing)}",
     )
     return list(spacing)
 
 
 def _slope(x: Any, axis: int, spacing: Any, edge_order: int) -> Any:
-    """Differences of neighbours over their distances: weighed from both sides inside, of order `edge_order` at the ends."""
+    """Differences of neighbours over their distances: weighed from both sides inside, of order `edge_order` at the
+    ends.
+    """
     size = x._meta.shape[axis]
 
     def part(start: int, length: int) -> Any:
@@ -322,14 +329,18 @@ def _slope(x: Any, axis: int, spacing: Any, edge_order: int) -> Any:
             tuple([-1 if d == axis else 1 for d in range(x._meta.ndim)])
         )
     else:
-        steps = x.new_full(tuple([size - 1 if d == axis else 1 for d in range(x._meta.ndim)]), spacing, dtype=_floating(x))
+        steps = x.new_full(
+            tuple([size - 1 if d == axis else 1 for d in range(x._meta.ndim)]), spacing, dtype=_floating(x)
+        )
     before, after = steps.narrow(axis, 0, size - 2), steps.narrow(axis, 1, size - 2)
     slopes = (part(1, size - 1) - part(0, size - 1)) / steps
     left, right = slopes.narrow(axis, 0, size - 2), slopes.narrow(axis, 1, size - 2)
     inside = (left * after + right * before) / (before + after)
     first, last = slopes.narrow(axis, 0, 1), slopes.narrow(axis, size - 2, 1)
     if edge_order == 2:
-        first = first + (first - slopes.narrow(axis, 1, 1)) * before.narrow(axis, 0, 1) / (before + after).narrow(axis, 0, 1)
+        first = first + (first - slopes.narrow(axis, 1, 1)) * before.narrow(axis, 0, 1) / (before + after).narrow(
+            axis, 0, 1
+        )
         share = after.narrow(axis, size - 3, 1) / (before + after).narrow(axis, size - 3, 1)
         last = last + (last - slopes.narrow(axis, size - 3, 1)) * share
     return cat([first, inside, last], axis)
@@ -340,7 +351,8 @@ def _floating(x: Any) -> dtypes.dtype:
 
 
 def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Any, ...]:
-    """Estimates of the partial derivatives of sampled values, one tensor per dimension; from both neighbours, or one at the ends.
+    """Estimates of the partial derivatives of sampled values, one tensor per dimension; from both neighbours, or one at
+    the ends.
 
     >>> import pellucid as torch
     >>> torch.gradient(torch.tensor([0.0, 1.0, 4.0, 9.0]))

@@ -1,4 +1,6 @@
-"""The `Tensor` class: what a tensor is asked about itself, its data, its gradient. Operators are rows of the family mixins."""
+"""The `Tensor` class: what a tensor is asked about itself, its data, its gradient. Operators are rows of the family
+mixins.
+"""
 
 from __future__ import annotations
 
@@ -193,7 +195,10 @@ class Tensor(
     def item(self) -> Any:
         """The value of a one-element tensor as a Python number."""
         if self._meta.numel != 1:
-            raise RuntimeError(f"a Tensor with {self._meta.numel} elements cannot be converted to Scalar (shape {list(self._meta.shape)})")
+            raise RuntimeError(
+                f"a Tensor with {self._meta.numel} elements cannot be converted to Scalar (shape "
+                f"{list(self._meta.shape)})"
+            )
         value = self._data_array("Tensor.item()").reshape(()).item()
         return float(value) if self._meta.dtype.is_floating_point else value
 
@@ -215,7 +220,9 @@ class Tensor(
 
     def _only_element(self) -> Any:
         if self._meta.numel != 1:
-            raise ValueError(f"only one element tensors can be converted to Python scalars (this one has shape {list(self.shape)})")
+            raise ValueError(
+                f"only one element tensors can be converted to Python scalars (this one has shape {list(self.shape)})"
+            )
         return self.item()
 
     def __int__(self) -> int:
@@ -252,12 +259,14 @@ class Tensor(
         """Switch recording on or off for a leaf; returns the tensor."""
         if not requires_grad and graph.grad_fn_of(self) is not None:
             raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that"
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+                "variable in a subgraph that"
                 " doesn't require differentiation use var_no_grad = var.detach()."
             )
         if requires_grad and self._meta.dtype.category < 2:
             raise RuntimeError(
-                f"only Tensors of floating point and complex dtype can require gradients (this one is {self._meta.dtype})"
+                "only Tensors of floating point and complex dtype can require gradients (this one is "
+                f"{self._meta.dtype})"
             )
         if requires_grad and self._counter is INFERENCE and not state.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
@@ -281,12 +290,17 @@ class Tensor(
 
     @property
     def grad(self) -> Any:
-        """The gradient that `backward` added up, None before; a warning where it never will, since the tensor was computed."""
+        """The gradient that `backward` added up, None before; a warning where it never will, since the tensor was
+        computed.
+        """
         if self._grad is None and self._grad_fn is not None and not self._retains:
             warnings.warn(
-                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during"
-                " autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the"
-                " non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead.",
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+                "attribute won't be populated during"
+                " autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+                "Tensor, use .retain_grad() on the"
+                " non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
+                "Tensor instead.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -304,24 +318,34 @@ class Tensor(
 
     def _check_grad(self, value: Any) -> None:
         if not isinstance(value, TensorData):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            raise TypeError(
+                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+            )
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
         mine, given = self._meta, value._meta
         if given.dtype is not mine.dtype:
             raise RuntimeError(
-                f"attempting to assign a gradient with dtype '{given.dtype}' to a tensor with grad_dtype '{mine.dtype}'."
+                f"attempting to assign a gradient with dtype '{given.dtype}' to a tensor with grad_dtype "
+                f"'{mine.dtype}'."
                 " The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype)."
             )
         if given.device is not mine.device:
-            raise RuntimeError(f"attempting to assign a gradient with device type '{given.device.type}' to a tensor with device type '{mine.device.type}'. Please ensure that the gradient and the tensor are on the same device")
+            raise RuntimeError(
+                f"attempting to assign a gradient with device type '{given.device.type}' to a tensor with "
+                f"device type '{mine.device.type}'. Please ensure that the gradient and the tensor are on the "
+                "same device"
+            )
         if given.shape != mine.shape:
             raise RuntimeError(
-                f"attempting to assign a gradient of size '{list(given.shape)}' to a tensor of size '{list(mine.shape)}'. Please ensure that"
+                f"attempting to assign a gradient of size '{list(given.shape)}' to a tensor of size "
+                f"'{list(mine.shape)}'. Please ensure that"
                 " the gradient and the tensor are the same size"
             )
 
-    def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+    def backward(
+        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+    ) -> None:
         """Add the gradients of this tensor (weighed by `gradient`) to the `.grad` of the leaves it depends on."""
         engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
@@ -333,7 +357,8 @@ class Tensor(
         """Cut this tensor from the graph; it becomes a leaf that requires no gradient."""
         if self._base is not None:
             raise RuntimeError(
-                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, set"
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel "
+                "(DDP) for training, set"
                 " gradient_as_bucket_view=False"
             )
         self._grad_fn, self._output_nr, self._needs_grad = None, 0, False
@@ -351,7 +376,10 @@ class Tensor(
         if not isinstance(value, TensorData):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if (self._needs_grad or self._grad_fn is not None) and value._meta.dtype.category < 2:
-            raise RuntimeError(f"data set to a tensor that requires gradients must be floating point or complex dtype, not {value.dtype}")
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point or complex dtype, not "
+                f"{value.dtype}"
+            )
         own = self._counter is self._storage
         self._array, self._meta, self._storage, self._offset = value._array, value._meta, value._storage, value._offset
         if own:

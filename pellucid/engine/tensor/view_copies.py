@@ -113,7 +113,8 @@ def broadcast_shapes(*shapes: Any) -> Size:
                 raise ValueError("Attempting to broadcast a dimension with negative length!")
             check(
                 size in (1, result[axis]) or result[axis] == 1,
-                f"Attempting to broadcast a dimension of length {size} at {axis}! Mismatching argument at index {index} had {sizes};"
+                f"Attempting to broadcast a dimension of length {size} at {axis}! Mismatching argument at "
+                f"index {index} had {sizes};"
                 f" but expected shape should be broadcastable to {result}",
             )
             if size != 1:
@@ -158,7 +159,8 @@ def fill(input: Any, value: Any) -> Any:
 
 
 def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = None) -> Any:
-    """Positions of the first `size` elements that are not 0, filled up with `fill_value`: data does not decide the shape.
+    """Positions of the first `size` elements that are not 0, filled up with `fill_value`: data does not decide the
+    shape.
 
     >>> import pellucid as torch
     >>> torch.nonzero_static(torch.tensor([0, 3]), size=2)

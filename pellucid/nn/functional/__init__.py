@@ -1,4 +1,6 @@
-"""Neural networks' operators as functions: PyTorch's `torch.nn.functional`. Each family has a file; this one re-exports."""
+"""Neural networks' operators as functions: PyTorch's `torch.nn.functional`. Each family has a file; this one
+re-exports.
+"""
 
 # ruff: noqa: F401 - re-exports
 
@@ -86,6 +88,16 @@ from pellucid.nn.functional.dropout import (
     feature_alpha_dropout,
     feature_dropout,
 )
+from pellucid.nn.functional.fold import (
+    fold,
+    unfold,
+)
+from pellucid.nn.functional.interpolation import (
+    interpolate,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)
 from pellucid.nn.functional.linear import (
     bilinear,
     embedding,
@@ -137,12 +149,13 @@ from pellucid.nn.functional.pooling import (
     max_pool3d,
     max_pool3d_with_indices,
 )
-from pellucid.nn.functional.interpolation import (
-    interpolate,
-    upsample,
-    upsample_bilinear,
-    upsample_nearest,
+from pellucid.nn.functional.random_pooling import (
+    fractional_max_pool2d,
+    fractional_max_pool2d_with_indices,
+    fractional_max_pool3d,
+    fractional_max_pool3d_with_indices,
 )
+from pellucid.nn.functional.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
 from pellucid.nn.functional.vision import (
     affine_grid,
     channel_shuffle,
@@ -151,14 +164,3 @@ from pellucid.nn.functional.vision import (
     pixel_shuffle,
     pixel_unshuffle,
 )
-from pellucid.nn.functional.fold import (
-    fold,
-    unfold,
-)
-from pellucid.nn.functional.random_pooling import (
-    fractional_max_pool2d,
-    fractional_max_pool2d_with_indices,
-    fractional_max_pool3d,
-    fractional_max_pool3d_with_indices,
-)
-from pellucid.nn.functional.unpooling import max_unpool1d, max_unpool2d, max_unpool3d

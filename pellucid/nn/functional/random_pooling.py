@@ -1,4 +1,6 @@
-"""Fractional max pooling as functions: windows at pseudo-random places (Graham 2014, https://arxiv.org/abs/1412.6071)."""
+"""Fractional max pooling as functions: windows at pseudo-random places (Graham 2014,
+https://arxiv.org/abs/1412.6071).
+"""
 
 from __future__ import annotations
 

@@ -154,8 +154,8 @@ class device:  # noqa: N801 - PyTorch's name
         if self.idx >= 0:
             raise RuntimeError(f"PyTorch was compiled without CUDA support. {_ADVICE}")
 
-    def __exit__(self, *exception: object) -> bool:
-        return False
+    def __exit__(self, *exception: object) -> None:
+        return None
 
 
 class device_of(device):  # noqa: N801 - PyTorch's name

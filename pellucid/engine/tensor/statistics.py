@@ -27,7 +27,8 @@ def _levels(q: Any, input: Any, name: str) -> Any:
     check(q._meta.ndim <= 1, f"{name}() q must be a scalar or 1D tensor")
     check(q._meta.dtype is kind, f"{name}() q tensor must be same dtype as the input tensor")
     if q._meta.numel and not q.is_meta:
-        check(bool(((q >= 0) & (q <= 1)).all()), f"{name}() q values must be in the range [0, 1]")
+        levels: Any = q
+        check(bool(((levels >= 0) & (levels <= 1)).all()), f"{name}() q values must be in the range [0, 1]")
     return q.reshape(-1)
 
 

@@ -40,7 +40,7 @@ class UntypedStorage:
         if len(args) > 1:
             raise TypeError(f"UntypedStorage() takes a size in bytes or a sequence of bytes, not {len(args)} arguments")
         self.device: device_type = usable(device)
-        given = args[0] if args else 0
+        given: Any = args[0] if args else 0
         counted = isinstance(given, int)
         self._meta_size = (given if counted else len(given)) if self.device is META else 0
         content = np.zeros(given if self.device is not META else 0, np.uint8) if counted else np.array(given, np.uint8)
@@ -240,7 +240,7 @@ class TypedStorage(metaclass=_StorageClass):
         if wrap_storage is not None:
             made._untyped_storage = wrap_storage
             return made
-        given = args[0] if args else 0
+        given: Any = args[0] if args else 0
         if isinstance(given, int):
             made._untyped_storage = UntypedStorage(given * kind.itemsize, device=device)
         else:

@@ -130,6 +130,15 @@ def meta(lib: Any) -> Any:
         lambda: m.double(),
         lambda: m.contiguous(),
         lambda: m.detach(),
+    ]
+    return [attempt(f) for f in fs]
+
+
+@program
+def meta_functions(lib: Any) -> Any:
+    m = lib.zeros(2, 3, device="meta")
+    c = lib.ones(2, 3)
+    fs = [
         lambda: lib.cat([m, m]),
         lambda: lib.stack([m, m]),
         lambda: m.copy_(c),

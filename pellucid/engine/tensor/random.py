@@ -308,7 +308,8 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
     need_tensor(input, "bernoulli")
     if p is not None:
         return bernoulli_(_like(input, None, None, None), p, generator=generator)
-    return deliver(ops.bernoulli(input, generator=generator), out)
+    drawn = ops.bernoulli(input, generator=generator)
+    return deliver(drawn.to(out.dtype) if isinstance(out, TensorData) else drawn, out)
 
 
 def multinomial(

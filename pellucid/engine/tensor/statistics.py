@@ -336,7 +336,10 @@ def _slope(x: Any, axis: int, spacing: Any, edge_order: int) -> Any:
     before, after = steps.narrow(axis, 0, size - 2), steps.narrow(axis, 1, size - 2)
     slopes = (part(1, size - 1) - part(0, size - 1)) / steps
     left, right = slopes.narrow(axis, 0, size - 2), slopes.narrow(axis, 1, size - 2)
-    inside = (left * after + right * before) / (before + after)
+    if isinstance(spacing, TensorData):
+        inside = (left * after + right * before) / (before + after)
+    else:  # equal distances: the value in the middle has no part in it
+        inside = (part(2, size - 2) - part(0, size - 2)) / (before + after)
     first, last = slopes.narrow(axis, 0, 1), slopes.narrow(axis, size - 2, 1)
     if edge_order == 2:
         first = first + (first - slopes.narrow(axis, 1, 1)) * before.narrow(axis, 0, 1) / (before + after).narrow(

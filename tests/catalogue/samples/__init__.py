@@ -45,6 +45,7 @@ COMPOSITES = frozenset(
     nn.functional.smooth_l1_loss nn.functional.cross_entropy nn.functional.nll_loss
     nn.functional.pairwise_distance nn.functional.linear nn.functional.unfold nn.functional.fold
     nn.functional.pad nn.utils.rnn.pad_sequence nn.utils.rnn.unpad_sequence sort scatter Tensor.__rsub__
+    pairwise_distance nn.functional.scaled_dot_product_attention lstm_cell gru_cell
     """.split()
 )
 LAYERS: list[Layer] = [*layers_block.LAYERS, *layers_image.LAYERS, *layers_loss.LAYERS]

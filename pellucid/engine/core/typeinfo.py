@@ -13,6 +13,8 @@ _DIGITS = {"float16": 3, "bfloat16": 2, "float32": 6, "float64": 15}  # decimal 
 
 
 def _checked(given: Any, function: str) -> dtypes.dtype:
+    if isinstance(given, type):
+        given = dtypes.as_dtype(given)
     if not isinstance(given, dtypes.dtype):
         raise TypeError(f"{function}(): argument 'type' (position 1) must be torch.dtype, not {type(given).__name__}")
     return given

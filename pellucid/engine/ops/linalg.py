@@ -9,7 +9,7 @@ import numpy as np
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.op import op
-from pellucid.engine.core.promotion import title
+from pellucid.engine.core.promotion import promote_types, title
 from pellucid.engine.ops.arithmetic import conjugate, mul
 from pellucid.engine.ops.shape import expand, matrix_transpose, transpose, unsqueeze_axes
 
@@ -20,19 +20,23 @@ def _c_name(meta: Meta) -> str:
         "Double": "double",
         "Half": "c10::Half",
         "BFloat16": "c10::BFloat16",
-        "Long": "long long",
+        "Long": "long int",
         "Int": "int",
+        "Short": "short int",
+        "Char": "signed char",
+        "Byte": "unsigned char",
+        "Bool": "bool",
+        "ComplexFloat": "c10::complex<float>",
+        "ComplexDouble": "c10::complex<double>",
     }
     return names.get(title(meta.dtype), title(meta.dtype))
 
 
-def check_same_dtype(first: str, a: Meta, second: str, b: Meta) -> None:
+def check_same_dtype(a: Meta, b: Meta, complaint: str) -> None:
     """RuntimeError in PyTorch's words when two operands of a contraction differ in dtype."""
-    check(
-        a.dtype is b.dtype,
-        f"expected {first} and {second} to have the same dtype, but got: {_c_name(a)} != {_c_name(b)}"
-        f" (convert one of them, for example with .to({a.dtype}))",
-    )
+    if a.dtype is not b.dtype:
+        target = promote_types(a.dtype, b.dtype)
+        raise RuntimeError(f"{complaint} (convert one of them, for example with .to({target}))")
 
 
 def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -58,7 +62,7 @@ def mm_meta(a: Meta, b: Meta) -> Meta:
         a.shape[1] == b.shape[0],
         f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})",
     )
-    check_same_dtype("mat1", a, "mat2", b)
+    check_same_dtype(a, b, f"expected m1 and m2 to have the same dtype, but got: {_c_name(a)} != {_c_name(b)}")
     _refuse_bool("addmm_impl_cpu_", a)
     return Meta.of((a.shape[0], b.shape[1]), a.dtype, a.device)
 
@@ -99,7 +103,7 @@ def addmm_meta(x: Meta, a: Meta, b: Meta, *, beta: float, alpha: float) -> Meta:
         a.shape[1] == b.shape[0],
         f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})",
     )
-    check_same_dtype("mat1", a, "mat2", b)
+    check_same_dtype(a, b, f"mat1 and mat2 must have the same dtype, but got {title(a.dtype)} and {title(b.dtype)}")
     check(x.dtype is a.dtype, f"self and mat2 must have the same dtype, but got {title(x.dtype)} and {title(b.dtype)}")
     _refuse_bool("addmm_impl_cpu_", a)
     shape = (a.shape[0], b.shape[1])
@@ -154,7 +158,7 @@ def bmm_meta(a: Meta, b: Meta) -> Meta:
         f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got:"
         f" [{b.shape[0]}, {b.shape[1]}]. (batch1 {list(a.shape)}, batch2 {list(b.shape)})",
     )
-    check_same_dtype("batch1", a, "batch2", b)
+    check_same_dtype(a, b, f"expected scalar type {title(a.dtype)} but found {title(b.dtype)}")
     _refuse_bool("bmm", a)
     return Meta.of((a.shape[0], a.shape[1], b.shape[2]), a.dtype, a.device)
 
@@ -215,7 +219,8 @@ def mv_meta(a: Meta, b: Meta) -> Meta:
         a.shape[1] == b.shape[0],
         f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), vec ({b.shape[0]})",
     )
-    check_same_dtype("mat", a, "vec", b)
+    kinds = f"{title(b.dtype)}, {title(a.dtype)}, and {title(b.dtype)}"
+    check_same_dtype(a, b, f"addmv input tensors must have the same dtype, but got {kinds}")
     return Meta.of((a.shape[0],), a.dtype, a.device)
 
 

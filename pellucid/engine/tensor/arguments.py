@@ -119,8 +119,8 @@ def fitting(value: Any, kind: dtype, halves: bool = False) -> Any:
 
     `halves`: also where a finite number is too large for float16 or bfloat16, which filling turns into infinity.
     """
-    number = value
-    if isinstance(number, complex | np.complexfloating):
+    number = value.item() if isinstance(value, np.generic) else value  # NumPy warns of what float16 cannot hold
+    if isinstance(number, complex):
         if kind.is_complex or kind.category == 0:
             return value
         check(number.imag == 0, f"value cannot be converted to type {kind} without overflow: it is complex")

@@ -369,7 +369,9 @@ class ArithmeticMethods:
         return ops.div(self, other) if is_operand(other) else _foreign(self, other, div)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return ops.div(other, self) if is_operand(other) else NotImplemented
+        if is_operand(other):
+            return ops.div(other, self)
+        return _foreign(self, other, lambda below, above: div(above, below))
 
     __rdiv__ = __rtruediv__
 

@@ -97,11 +97,11 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[device_typ
     rest = list(args)
     if rest and isinstance(rest[0], TensorData):
         other = rest.pop(0)
-    elif rest and isinstance(rest[0], dtype_type):
+    elif rest and isinstance(rest[0], dtype_type | type):
         dtype = rest.pop(0)
     elif rest and (rest[0] is None or isinstance(rest[0], str | device_type | int)):
         device = rest.pop(0)
-        if rest and (rest[0] is None or isinstance(rest[0], dtype_type)):
+        if rest and (rest[0] is None or isinstance(rest[0], dtype_type | type)):
             dtype = rest.pop(0)
     elif rest:
         raise TypeError(
@@ -112,7 +112,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[device_typ
         device, dtype = other.device, other.dtype
     if len(rest) > 1:  # after non_blocking comes copy
         copy = rest[1]
-    return (None if device is None else usable(device)), dtype, format, bool(copy)
+    return (None if device is None else usable(device)), dtypes.as_dtype(dtype), format, bool(copy)
 
 
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:

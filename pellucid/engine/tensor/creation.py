@@ -59,7 +59,7 @@ def tensor(
     tensor([[1, 2],
             [3, 4]])
     """
-    where = usable(device)
+    where, dtype = usable(device), dtypes.as_dtype(dtype)
     if isinstance(data, TensorData):
         import warnings
 
@@ -199,6 +199,7 @@ def as_tensor(data: Any, dtype: dtype_type | None = None, device: Any = None) ->
     >>> torch.as_tensor([1.0, 2.0])
     tensor([1., 2.])
     """
+    dtype = dtypes.as_dtype(dtype)
     if isinstance(data, TensorData):
         return data.to(device=device, dtype=dtype) if device is not None or dtype is not None else data
     if isinstance(data, np.ndarray) and usable(device) is CPU:
@@ -230,6 +231,7 @@ def frombuffer(buffer: Any, *, dtype: dtype_type, count: int = -1, offset: int =
     tensor([1, 2], dtype=torch.int16)
     """
     raw = np.frombuffer(buffer, np.uint8) if len(memoryview(buffer)) else np.zeros(0, np.uint8)
+    dtype = dtypes.as_dtype(dtype)
     size = dtype.itemsize
     if not len(raw):
         raise ValueError("both buffer length (0) and count (-1) must not be 0")
@@ -267,11 +269,10 @@ def _of_value(
 ) -> Any:
     check_layout(layout)
     _check_size(size)
+    dtype = dtypes.as_dtype(dtype)
     if out is not None:
         kind = dtype or out._meta.dtype
         return ops.full(size=size, value=value, dtype=kind, device=out._meta.device, out=out)
-    if dtype is not None and not isinstance(dtype, dtype_type):
-        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     made = ops.full(size=size, value=value, dtype=dtype or dtypes.get_default_dtype(), device=usable(device))
     return _require(made, requires_grad)
 
@@ -338,19 +339,20 @@ def full(
     >>> torch.full((2,), 7)
     tensor([7, 7])
     """
+    dtype = dtypes.as_dtype(dtype)
     if isinstance(fill_value, TensorData):
         if fill_value._meta.ndim:
             raise TypeError(
                 "full(): argument 'fill_value' (position 2) must be Number, not a tensor of shape "
                 f"{list(fill_value.shape)}"
             )
-        kind = dtype or fill_value.dtype
+        kind = dtype or dtypes.of_scalar_type(type(fill_value.item()))
         return (
             empty(as_size((size,), "full"), dtype=kind, device=device).fill_(fill_value).requires_grad_(requires_grad)
         )
-    kind = dtype or (out._meta.dtype if out is not None else dtypes.of_scalar_type(type(fill_value)))
     if not isinstance(fill_value, bool | int | float | complex | np.generic):
         raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not {type(fill_value).__name__}")
+    kind = dtype or (out._meta.dtype if out is not None else dtypes.of_scalar_type(type(fill_value)))
     return _of_value(as_size((size,), "full"), fitting(fill_value, kind), out, kind, device, requires_grad, layout)
 
 
@@ -374,7 +376,7 @@ def empty(
     check_layout(layout)
     shape = as_size(sizes if size is None else (size,), "empty")
     _check_size(shape)
-    kind = dtype or dtypes.get_default_dtype()
+    kind = dtypes.as_dtype(dtype) or dtypes.get_default_dtype()
     strides = None
     if memory_format is not None:
         strides = strides_for(Meta.of(shape, kind), memory_format)

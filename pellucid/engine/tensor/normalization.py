@@ -18,7 +18,8 @@ def softmax(input: Any, dim: int, *, dtype: dtype_type | None = None, out: Any =
     tensor([0.5000, 0.5000])
     """
     meta = need_tensor(input, "softmax")._meta
-    return ops.softmax(input, dim=as_dim(dim, meta.ndim, "softmax"), dtype=dtype or meta.dtype, out=out)
+    kind = dtypes.as_dtype(dtype) or meta.dtype
+    return ops.softmax(input, dim=as_dim(dim, meta.ndim, "softmax"), dtype=kind, out=out)
 
 
 def log_softmax(input: Any, dim: int, *, dtype: dtype_type | None = None, out: Any = None) -> Any:
@@ -29,7 +30,8 @@ def log_softmax(input: Any, dim: int, *, dtype: dtype_type | None = None, out: A
     tensor([-0.6931, -0.6931])
     """
     meta = need_tensor(input, "log_softmax")._meta
-    return ops.log_softmax(input, dim=as_dim(dim, meta.ndim, "log_softmax"), dtype=dtype or meta.dtype, out=out)
+    kind = dtypes.as_dtype(dtype) or meta.dtype
+    return ops.log_softmax(input, dim=as_dim(dim, meta.ndim, "log_softmax"), dtype=kind, out=out)
 
 
 def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:

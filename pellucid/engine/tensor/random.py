@@ -190,7 +190,7 @@ def randperm(
     """
     count = as_int(n, "randperm", "n", 1)
     check(count >= 0, f"n must be non-negative, got {count}")
-    kind = dtype or (out.dtype if out is not None else dtypes.int64)
+    kind = dtypes.as_dtype(dtype) or (out.dtype if out is not None else dtypes.int64)
     if usable(device) is META:
         made = empty(count, dtype=kind, device=META)
     else:

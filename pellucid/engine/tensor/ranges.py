@@ -60,7 +60,8 @@ def arange(
     check(math.isfinite(first) and math.isfinite(last), f"unsupported range: {first} -> {last}")
     check((last - first) * gap >= 0, "upper bound and lower bound inconsistent with step sign")
     whole = all(isinstance(each, int) for each in (first, last, gap))
-    kind = dtype or (out.dtype if out is not None else dtypes.int64 if whole else dtypes.get_default_dtype())
+    kind = dtypes.as_dtype(dtype)
+    kind = kind or (out.dtype if out is not None else dtypes.int64 if whole else dtypes.get_default_dtype())
     if kind.category <= 1 and whole:
         count = -(-(last - first) // gap)
     else:
@@ -149,7 +150,7 @@ def _spaced(
     first, last = _number(start, name, "start"), _number(end, name, "end")
     count = as_int(steps, name, "steps", 3)
     check(count >= 0, "number of steps must be non-negative")
-    kind = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
+    kind = dtypes.as_dtype(dtype) or (out.dtype if out is not None else dtypes.get_default_dtype())
     if dtype is None and isinstance(first + last, complex):
         kind = kind.to_complex()
     op = ops.linspace if name == "linspace" else ops.logspace
@@ -188,7 +189,7 @@ def eye(
     columns = rows if m is None else as_int(m, "eye", "m")
     check(rows >= 0, f"n must be greater or equal to 0, got {rows}")
     check(columns >= 0, f"m must be greater or equal to 0, got {columns}")
-    kind = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
+    kind = dtypes.as_dtype(dtype) or (out.dtype if out is not None else dtypes.get_default_dtype())
     return _finish(
         ops.eye(n=rows, m=columns, dtype=kind, device=usable(device if out is None else out.device), out=out),
         requires_grad,
@@ -215,6 +216,7 @@ def empty_like(
     meta: Meta = need_tensor(input, "empty_like")._meta
     where = meta.device if device is None else usable(device)
     strides = strides_for(meta, memory_format)
+    dtype = dtypes.as_dtype(dtype)
     return _finish(
         memory.empty(size=tuple(meta.shape), dtype=dtype or meta.dtype, device=where, strides=strides), requires_grad
     )
@@ -241,6 +243,7 @@ def full_like(
     meta: Meta = need_tensor(input, "full_like")._meta
     where = meta.device if device is None else usable(device)
     strides = strides_for(meta, memory_format)
+    dtype = dtypes.as_dtype(dtype)
     value = fitting(_number(fill_value, "full_like", "fill_value"), dtype or meta.dtype)
     if strides is None or strides == Meta.of(meta.shape, meta.dtype).strides:
         made = memory.full(size=tuple(meta.shape), value=value, dtype=dtype or meta.dtype, device=where)

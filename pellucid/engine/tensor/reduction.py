@@ -30,7 +30,8 @@ def _sum_type(kind: dtype_type) -> dtype_type:
 
 
 def _out_type(dtype: dtype_type | None, out: Any) -> dtype_type | None:
-    return dtype if dtype is not None or out is None or not isinstance(out, TensorData) else out._meta.dtype
+    given = dtypes.as_dtype(dtype)
+    return given if given is not None or out is None or not isinstance(out, TensorData) else out._meta.dtype
 
 
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype_type | None = None, out: Any = None) -> Any:
@@ -350,6 +351,7 @@ def cumsum(input: Any, dim: int, *, dtype: dtype_type | None = None, out: Any = 
     tensor([1, 3, 6])
     """
     meta = need_tensor(input, "cumsum")._meta
+    dtype = dtypes.as_dtype(dtype)
     _check_own_dtype(out, dtype)
     kind = (
         dtype or (out.target._meta.dtype if hasattr(out, "target") else _out_type(None, out)) or _sum_type(meta.dtype)
@@ -365,6 +367,7 @@ def cumprod(input: Any, dim: int, *, dtype: dtype_type | None = None, out: Any =
     tensor([1, 2, 6])
     """
     meta = need_tensor(input, "cumprod")._meta
+    dtype = dtypes.as_dtype(dtype)
     _check_own_dtype(out, dtype)
     kind = (
         dtype or (out.target._meta.dtype if hasattr(out, "target") else _out_type(None, out)) or _sum_type(meta.dtype)

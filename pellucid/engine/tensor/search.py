@@ -191,7 +191,7 @@ def _pattern(
     rows, columns = as_int(row, name, "row", 1), as_int(col, name, "col")
     check(rows >= 0, f"row must be non-negative, got{rows}")
     check(columns >= 0, f"col must be non-negative, got{columns}")
-    kind = dtype or dtypes.int64
+    kind = dtypes.as_dtype(dtype) or dtypes.int64
     check(kind in (dtypes.int64, dtypes.int32), f"\"{name}\" not implemented for '{title(kind)}'", NotImplementedError)
     return ops.triangle_indices(
         rows=rows,

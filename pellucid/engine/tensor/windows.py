@@ -31,7 +31,7 @@ def _window(
     requires_grad: bool,
 ) -> Any:
     function = f"{name}_window"
-    kind = dtype or dtypes.get_default_dtype()
+    kind = dtypes.as_dtype(dtype) or dtypes.get_default_dtype()
     length = as_int(window_length, function, "window_length", 1)
     check(layout is None or layout is strided, f"{function} is not implemented for sparse types, got: {layout}")
     if kind.is_complex:

@@ -18,6 +18,8 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
     >>> torch.nn.functional.linear(torch.ones(2), torch.ones(1, 2), torch.ones(1))
     tensor([3.])
     """
+    if not isinstance(input, pellucid.Tensor):
+        raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     return deliver(_product(input, weight, bias), out)
 
 

@@ -146,12 +146,15 @@ def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
         other = rest.pop(0)
     if other is not None:
         device, dtype = other.device, other.dtype
-    elif rest and isinstance(rest[0], pellucid.dtype):
+    elif rest and isinstance(rest[0], pellucid.dtype | type):
         dtype = rest.pop(0)
     elif rest:
         device = rest.pop(0)
-        if rest and (rest[0] is None or isinstance(rest[0], pellucid.dtype)):
+        if rest and (rest[0] is None or isinstance(rest[0], pellucid.dtype | type)):
             dtype = rest.pop(0)
+    if isinstance(dtype, type):
+        number_type: Any = dtype  # a Python number type stands for its widest dtype
+        dtype = pellucid.empty(0, dtype=number_type).dtype
     non_blocking = rest.pop(0) if rest else kwargs.get("non_blocking", False)
     if len(rest) > 1 or not isinstance(non_blocking, bool) or not (dtype is None or isinstance(dtype, pellucid.dtype)):
         given = ", ".join(type(value).__name__ for value in (*args, *kwargs.values()))

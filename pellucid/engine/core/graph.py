@@ -124,13 +124,14 @@ def _set_history(tensor: Any, node: Any, number: int) -> None:
     tensor._needs_grad = True
 
 
-_NUMBERS_HAVE_EDGES = frozenset(("add", "sub", "mul", "div", "where"))  # PyTorch makes a tensor of a number there
+# PyTorch makes a tensor of a number there: it has an edge, and counts as saved where a rule names it.
+_NUMBERS_ARE_TENSORS = frozenset(("add", "sub", "mul", "div", "floor_divide", "trunc_divide", "where"))
 
 
 class Recipe:
     """For one pattern of inputs that need a gradient: the rules to run and what they have saved."""
 
-    __slots__ = ("edge_operands", "has_numbers", "node_class", "rules", "saved_inputs", "saved_outputs")
+    __slots__ = ("edge_operands", "has_numbers", "node_class", "rules", "saved_inputs", "saved_outputs", "saves")
 
     def __init__(self, op: Any, needed: tuple[bool, ...], operands: tuple[Any, ...]) -> None:
         is_tensor = [isinstance(x, TensorData) for x in operands]
@@ -142,7 +143,7 @@ class Recipe:
             return range(index, count) if index == last else range(index, min(index + 1, count))
 
         ruled = {i for rule in op.rules for index in rule.inputs for i in covered(index)}
-        numbers = op.name in _NUMBERS_HAVE_EDGES and is_tensor[0]
+        numbers = op.name in _NUMBERS_ARE_TENSORS and is_tensor[0]
         self.edge_operands = tuple(
             [i for i in range(count) if (is_float[i] or i in ruled if is_tensor[i] else numbers and i in ruled)]
         )
@@ -151,6 +152,8 @@ class Recipe:
         inputs = {i for kind, index in named if kind in ("input", "inputs") for i in covered(index)}
         self.saved_inputs = tuple(sorted(i for i in inputs if is_tensor[i]))
         self.saved_outputs = tuple(sorted(index for kind, index in named if kind == "output"))
+        kept_numbers = op.name in _NUMBERS_ARE_TENSORS and not all(is_tensor[i] for i in inputs)
+        self.saves = bool(self.saved_inputs or self.saved_outputs or kept_numbers)
         self.has_numbers = not all(is_tensor)
         fixed = op.grad_name.__class__ is str  # else the name depends on the settings
         self.node_class = node_type(_node_name(op, operands, {})) if fixed else None
@@ -201,7 +204,7 @@ class OpNode(Node):
             self.saved["output", i] = SavedTensor(outputs[i], is_output=True, number=i)
 
     def release(self) -> None:
-        if self.saved:
+        if self.recipe.saves:
             self.saved = RELEASED
 
     def apply(self, gradients: list[Any]) -> list[Any]:

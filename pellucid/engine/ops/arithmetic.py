@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pellucid.engine.core.graph import zeros
 from pellucid.engine.core.op import pointwise
 from pellucid.engine.core.plan import number_as
 
@@ -172,14 +173,19 @@ def trunc_divide(a: Any, b: Any) -> Any:
     return quotient + ((quotient < 0) & (quotient * b != a)).astype(a.dtype)
 
 
+def no_slope(dy: Any) -> Any:
+    """The gradient through a step function: zeros, also for a cotangent that is infinite or a NaN."""
+    return zeros(dy._meta)
+
+
 @trunc_divide.vjp("a", "b")
-def trunc_divide_dab(dy: Any) -> Any:
-    return mul(dy, 0), mul(dy, 0)
+def trunc_divide_dab(dy: Any, b: Any) -> Any:
+    return no_slope(dy), no_slope(dy)
 
 
 @floor_divide.vjp("a", "b")
-def floor_divide_dab(dy: Any) -> Any:
-    return mul(dy, 0), mul(dy, 0)
+def floor_divide_dab(dy: Any, b: Any) -> Any:
+    return no_slope(dy), no_slope(dy)
 
 
 @pointwise(accepts="real number")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pellucid.engine.core.op import pointwise
-from pellucid.engine.ops.arithmetic import conj, div, mul
+from pellucid.engine.ops.arithmetic import conj, div, mul, no_slope
 from pellucid.engine.ops.comparison import eq, where
 from pellucid.engine.ops.exponential import absolute, real_of
 from pellucid.engine.ops.trigonometry import cos, sin
@@ -75,7 +75,7 @@ def angle(x: Any) -> Any:
 @angle.vjp("x")
 def angle_dx(dy: Any, x: Any) -> Any:
     if not x._meta.dtype.is_complex:
-        return mul(dy, 0)
+        return no_slope(dy)
     at_zero = eq(x, 0)
     direction = div(mul(x, 1j), mul(absolute(x), absolute(x)))
     return where(at_zero, 0, mul(where(at_zero, 0, dy), direction))

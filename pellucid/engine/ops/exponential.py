@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pellucid.engine.core.op import pointwise
-from pellucid.engine.ops.arithmetic import absorb, add, conjugate, is_number, mul, reciprocal, sub
+from pellucid.engine.ops.arithmetic import absorb, add, conjugate, is_number, mul, no_slope, reciprocal, sub
 from pellucid.engine.ops.comparison import eq, ge, le, logical_and, where
 
 LN2 = 0.6931471805599453
@@ -52,7 +52,7 @@ def pow_tensor(base: Any, exponent: Any) -> Any:
 @pow_scalar.vjp("base")
 def pow_scalar_dbase(dy: Any, base: Any, exponent: Any) -> Any:
     if exponent == 0:
-        return mul(dy, 0)
+        return no_slope(dy)
     return absorb(dy, conjugate(mul(pow_scalar(base, exponent - 1), exponent)))
 
 
@@ -68,7 +68,7 @@ def pow_tensor_dexponent(dy: Any, base: Any, exponent: Any, y: Any) -> Any:
         slope = mul(y, _log_of(base))
         if base == 0 and not y._meta.dtype.is_complex:
             return where(ge(exponent, 0), 0, absorb(dy, slope))
-        return mul(dy, 0) if base == 0 else absorb(dy, conjugate(slope))
+        return no_slope(dy) if base == 0 else absorb(dy, conjugate(slope))
     slope = mul(y, log(base))
     at_zero = eq(base, 0) if y._meta.dtype.is_complex else logical_and(eq(base, 0), ge(exponent, 0))
     return where(at_zero, 0, absorb(dy, conjugate(slope)))
@@ -279,7 +279,7 @@ def sgn(x: Any) -> Any:
 @sgn.vjp("x")
 def sgn_dx(dy: Any, x: Any, y: Any) -> Any:
     if not y._meta.dtype.is_complex:
-        return mul(dy, 0)
+        return no_slope(dy)
     from pellucid.engine.ops.arithmetic import div
 
     size = absolute(x)
@@ -302,7 +302,7 @@ def sign(x: Any) -> Any:
 
 @sign.vjp("x")
 def sign_dx(dy: Any) -> Any:
-    return mul(dy, 0)
+    return no_slope(dy)
 
 
 def _rounding(name: str, function: Any) -> Any:
@@ -311,12 +311,8 @@ def _rounding(name: str, function: Any) -> Any:
 
     body.__doc__ = f"Rounded: {name}; integers as they are."
     made = pointwise(body, name=name, accepts="real number")
-    made.vjp("x")(_no_slope)
+    made.vjp("x")(no_slope)
     return made
-
-
-def _no_slope(dy: Any) -> Any:
-    return mul(dy, 0)
 
 
 floor = _rounding("floor", np.floor)
@@ -332,7 +328,7 @@ def round_decimals(x: Any, *, decimals: int) -> Any:
     return np.rint(x * scale) / scale if decimals > 0 else np.rint(x / scale) * scale
 
 
-round_decimals.vjp("x")(_no_slope)
+round_decimals.vjp("x")(no_slope)
 
 
 @pointwise(accepts="real floating")

@@ -10,7 +10,7 @@ from pellucid.engine.core import dtypes
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.op import op, pointwise
-from pellucid.engine.ops.arithmetic import conjugate, div, mul, neg
+from pellucid.engine.ops.arithmetic import conjugate, div, mul, neg, no_slope
 from pellucid.engine.ops.comparison import eq, where
 from pellucid.engine.ops.exponential import exp2
 from pellucid.engine.ops.memory import cast
@@ -38,7 +38,7 @@ def copysign_da(dy: Any, a: Any, y: Any) -> Any:
 
 @copysign.vjp("b")
 def copysign_db(dy: Any) -> Any:
-    return mul(dy, 0)
+    return no_slope(dy)
 
 
 @pointwise(accepts="real floating", half="keep")
@@ -54,7 +54,7 @@ def nextafter_da(dy: Any, a: Any, b: Any) -> Any:
 
 @nextafter.vjp("b")
 def nextafter_db(dy: Any) -> Any:
-    return mul(dy, 0)
+    return no_slope(dy)
 
 
 @pointwise(accepts="real", grad_name="NotImplemented")

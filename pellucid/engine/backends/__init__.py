@@ -1,0 +1,1 @@
+"""How operators go fast, never what they mean: one package per device, found by core's registry on first use."""

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from pellucid.engine.core import dtypes
+from pellucid.engine.core import dtypes, kernels
 from pellucid.engine.core.data import TensorData, allocate
 from pellucid.engine.core.device import CPU, META, device
 from pellucid.engine.core.dtypes import FLOAT8, HALF, dtype
 from pellucid.engine.core.meta import Meta, broadcast_shapes, pointwise_strides
 from pellucid.engine.core.promotion import common_type, title
+from pellucid.engine.core.sparse import SparseMeta, form_of
 
 Kernel = Callable[[list[Any], dict[str, Any]], Any]
 
@@ -26,7 +27,9 @@ class Plan:
     instead.
     """
 
-    __slots__ = ("differentiable", "dynamic", "kernel", "metas", "operand_metas", "plain", "recipes", "single", "views")
+    __slots__ = (
+        "differentiable", "dynamic", "kernel", "metas", "operand_metas", "other", "plain", "recipes", "single", "views",
+    )  # fmt: skip
 
     def __init__(
         self, op: Any, operand_metas: tuple[Any, ...], metas: tuple[Meta, ...], kernel: Any, views: Any = None
@@ -35,6 +38,7 @@ class Plan:
         self.metas = metas
         self.kernel: Kernel = kernel
         self.views: list[int] | None = views
+        self.other: Callable[..., Any] | None = None  # what is called instead where an operand is sparse
         self.single = op.kind in ("pointwise", "view") or (op.kind == "general" and len(op.outputs) == 1)
         self.dynamic: bool = op.dynamic
         self.plain = (
@@ -47,12 +51,22 @@ class Plan:
 def make_plan(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Plan:
     """Validate the operands and decide how the operator runs on them; its errors are the user's."""
     metas = tuple([x._meta if isinstance(x, TensorData) else x for x in operands])
+    if any([isinstance(meta, SparseMeta) for meta in metas]):
+        return _plan_sparse(op, metas)
     where = _device_of(op, metas)
     if op.kind == "pointwise":
         return _plan_pointwise(op, metas, where, settings)
     if op.kind in ("view", "views"):
         return _plan_view(op, metas, settings)
     return _plan_general(op, metas, where, settings)
+
+
+def _plan_sparse(op: Any, metas: tuple[Any, ...]) -> Plan:
+    plan = Plan(op, metas, (), None)
+    plan.metas = (None,)  # type: ignore[assignment]  # equal to no tensor's: what comes out, `other` decides
+    plan.other = form_of(op, metas)
+    plan.plain = plan.dynamic = False
+    return plan
 
 
 def _device_of(op: Any, metas: tuple[Any, ...]) -> device:
@@ -111,7 +125,10 @@ def _plan_pointwise(op: Any, metas: tuple[Any, ...], where: device, settings: di
         compute if op.promote is None or name in op.promote else None
         for name, _ in zip(op.operands, metas, strict=False)
     ]
-    return Plan(op, metas, (meta,), _pointwise_kernel(op.body, metas, casts, meta))
+    reference = _pointwise_kernel(op.body, metas, casts, meta)
+    backend = kernels.of_cpu()
+    kernel = backend.pointwise_kernel(op, metas, casts, meta, settings, reference) if backend else None
+    return Plan(op, metas, (meta,), kernel or reference)
 
 
 def _result_type(result: Any, common: dtype) -> dtype:
@@ -140,6 +157,8 @@ def number_type(kind: type) -> type:
 
 def number_as(value: Any, kind: np.dtype) -> Any:
     """A Python number as a NumPy scalar; integers wrap around as PyTorch's do."""
+    if hasattr(value, "graph"):  # a traced number stays one
+        return value.astype(kind)
     try:
         return kind.type(value)
     except (OverflowError, TypeError, ValueError):
@@ -273,7 +292,9 @@ def _plan_general(op: Any, metas: tuple[Any, ...], where: device, settings: dict
     if where is META or any(meta.device is META for meta in results):
         count = len(results)
         return Plan(op, metas, results, _no_data if len(op.outputs) == 1 else lambda arrays, settings: (None,) * count)
-    return Plan(op, metas, results, _general_kernel(op, metas, results))
+    backend = None if op.dynamic else kernels.of_cpu()
+    kernel = backend.kernel_for(op, metas, results, settings) if backend else None
+    return Plan(op, metas, results, kernel or _general_kernel(op, metas, results))
 
 
 def _general_kernel(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...]) -> Kernel:

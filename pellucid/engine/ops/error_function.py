@@ -106,11 +106,14 @@ def _tail(size: np.ndarray) -> np.ndarray:
 
 def erf_array(x: np.ndarray) -> np.ndarray:
     """erf, computed in float64."""
-    wide = np.asarray(x, np.float64)
+    traced = getattr(x, "function", None)  # a traced scalar of a narrower type has a polynomial of its own
+    if traced is not None and x.dtype != np.float64:
+        return traced("erf")
+    wide = x.astype(np.float64)
     size = np.abs(wide)
     z = wide * wide
     small = wide + wide * (horner(z, PP) / horner(z, QQ))
-    if not np.any(size >= 0.84375):
+    if traced is None and not np.any(size >= 0.84375):
         return small
     s = size - 1
     middle = ERX + horner(s, PA) / horner(s, QA)
@@ -121,7 +124,7 @@ def erf_array(x: np.ndarray) -> np.ndarray:
 
 def erfc_array(x: np.ndarray) -> np.ndarray:
     """erfc, computed in float64."""
-    wide = np.asarray(x, np.float64)
+    wide = x.astype(np.float64)
     size = np.abs(wide)
     inner = 1 - erf_array(np.clip(wide, -1.25, 1.25))
     tail = np.where(size < 28, _tail(np.clip(size, 1.25, 28)), 0.0)

@@ -29,11 +29,17 @@ def _power(base: Any, exponent: Any) -> Any:
         return _whole_power(base, exponent)
     if base.dtype.kind == "c":
         return np.where(exponent == 0, 1, np.power(base, exponent))
-    if np.ndim(exponent) == 0:
+    if np.ndim(exponent) == 0 and np.ndim(base):
         if exponent == 2:
             return base * base
         if exponent == 3:
             return base * base * base
+        if exponent == 1:
+            return base.copy()
+        if exponent == 0.5:
+            return np.sqrt(base)
+        if exponent == -1:
+            return 1 / base
     return np.power(base, exponent)
 
 

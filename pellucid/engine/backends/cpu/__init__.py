@@ -1,0 +1,40 @@
+"""Kernels for processors, written by LLVM from Python. Read in this order: expression (what a body says), lower and
+vector_math (the instructions for it), layout and pointwise (loops), reduction and its kin, gemm (contractions), jit
+(from LLVM to a callable), pool (threads), cache (object code on disk).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pellucid.engine.backends.cpu import jit, pointwise, registry
+from pellucid.engine.core.meta import Meta
+
+
+class Backend:
+    """What core asks of this package."""
+
+    @staticmethod
+    def kernel_for(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...], settings: dict[str, Any]) -> Any:
+        """The kernel of a general operator, or None."""
+        return registry.kernel_for(op, metas, results, settings)
+
+    @staticmethod
+    def pointwise_kernel(
+        op: Any, metas: tuple[Any, ...], casts: list[Any], meta: Meta, settings: dict[str, Any],
+        reference: Callable[..., Any],
+    ) -> Any:
+        """The kernel of a pointwise operator, or None."""
+        found = registry.kernel_for(op, metas, (meta,), settings)
+        if found is None:
+            found = pointwise.maker(op, metas, casts, meta, settings)
+            owner = getattr(found, "__self__", None)
+            if isinstance(owner, pointwise.Variants):
+                owner.reference = reference
+        return found
+
+
+def backend() -> type[Backend] | None:
+    """This backend, or None where its kernels are switched off or cannot be entered."""
+    return Backend if jit.kernels_enabled() else None

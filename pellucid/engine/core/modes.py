@@ -28,15 +28,30 @@ class State(threading.local):
         self.stack: list[Mode] = []
         self.saved_hooks: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
         self.saved_hooks_forbidden: str | None = None
+        self.transforms = 0  # how many of torch.func's transforms are running
 
 
 state = State()
 
 
-def run_below(op: Any, operands: tuple[Any, ...], settings: dict[str, Any], run: Callable[..., Any]) -> Any:
-    """Give the call to the innermost mode, with the modes outside it active while it decides."""
+def run_below(
+    op: Any,
+    operands: tuple[Any, ...],
+    settings: dict[str, Any],
+    run: Callable[..., Any],
+    target: Any = None,
+    out: Any = None,
+) -> Any:
+    """Give the call to the innermost mode, with the modes outside it active while it decides.
+
+    A mode that must know where a result is written (`target`: in place; `out`: into `out=`) has `intercept_write`.
+    """
     mode = state.stack.pop()
     try:
+        if target is not None or out is not None:
+            write = getattr(mode, "intercept_write", None)
+            if write is not None:
+                return write(op, operands, settings, target, out)
         return mode.intercept(op, operands, settings, lambda op_, operands_, settings_: run(op_, operands_, settings_))
     finally:
         state.stack.append(mode)

@@ -19,6 +19,7 @@ from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.modes import run_below, state
 from pellucid.engine.core.plan import Plan, make_plan, quietly
 from pellucid.engine.core.promotion import can_cast, title
+from pellucid.engine.core.sparse import in_place_forms
 from pellucid.engine.core.storage import Storage
 
 _PLAN_LIMIT = 8192
@@ -100,6 +101,8 @@ def run(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         out: Any = wrap(plan.kernel(arrays, settings), plan.metas[0])
     elif plan.views is not None:
         return _run_view(op, plan, operands, settings, recorded)
+    elif plan.other is not None:
+        return plan.other(*operands, **settings)
     else:
         out = _wrap_results(plan.kernel(arrays, settings), plan)
     if recorded:
@@ -149,9 +152,8 @@ def _view(source: Any, meta: Meta, offset: int) -> Any:
 def run_in_place(op: Any, target: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """Write the operator's result into `target`, advance its version, and make its history end in this operator."""
     if state.stack:
-        return run_below(
-            op, operands, settings, lambda op_, operands_, settings_: run_in_place(op_, target, operands_, settings_)
-        )
+        below = lambda op_, operands_, settings_: run_in_place(op_, target, operands_, settings_)  # noqa: E731
+        return run_below(op, operands, settings, below, target=target)
     recorded = state.grad_enabled and not state.inference and any_requires_grad(operands)
     try:
         plan = plan_of(op, operands, settings)
@@ -161,21 +163,65 @@ def run_in_place(op: Any, target: Any, operands: tuple[Any, ...], settings: dict
     meta = target._meta
     result_meta = plan.metas[0]
     if result_meta is not meta:
-        _check_fits(op, meta, result_meta)
+        if plan.other is not None:
+            return _run_sparse_in_place(op, plan.other, target, operands, settings)
+        check_fits(op, meta, result_meta)
     recorded = recorded and meta.dtype.category >= 2
     graph.check_in_place(target, op.name, recorded)
     check_writable(op.name, target, operands)
     node = graph.prepare_in_place(op, plan, operands, settings, target) if recorded else None
     if meta.device is not META:
-        result = plan.kernel([x._array if isinstance(x, TensorData) else x for x in operands], settings)
-        if result_meta.dtype is meta.dtype:
-            np.copyto(target._array, result)
-        else:
-            quietly(np.copyto, target._array, result, casting="unsafe")
+        _write(plan, target, operands, settings)
     wrote(target, op.name)
     if node is not None:
         graph.finish_in_place(target, node)
     return target
+
+
+def _run_sparse_in_place(op: Any, form: Any, target: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    recorded = state.grad_enabled and not state.inference and any_requires_grad(operands)
+    graph.check_in_place(target, op.name, recorded)
+    own = None if recorded else in_place_forms.get(op.name)
+    if own is not None:
+        own(*operands, **settings)
+    else:
+        result = form(*operands, **settings)
+        if not target._meta.is_sparse:
+            return graph.by_name["copy"](target, result, out=InPlace(target))
+        if not result._meta.is_sparse:
+            raise RuntimeError(f"{op.name}_ would make a dense tensor of a sparse one; use torch.{op.name}")
+        check_fits(op, target._meta, result._meta)
+        if result._meta.dtype is not target._meta.dtype:
+            result = graph.by_name["cast"](result, dtype=target._meta.dtype)
+        target._array.become(result._array)
+        if result._needs_grad:
+            target._grad_fn, target._output_nr, target._needs_grad = result._grad_fn, result._output_nr, True
+    wrote(target, op.name)
+    return target
+
+
+def _run_sparse_out(form: Any, out: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    result = form(*operands, **settings)
+    if out._meta.is_sparse and result._meta.is_sparse:
+        out._meta = result._meta.retyped(out._meta.dtype)
+        out._array.become(graph.by_name["cast"](result, dtype=out._meta.dtype)._array)
+        wrote(out, "out")
+        return out
+    if out._meta.shape != result._meta.shape:
+        resize_out(out, result._meta.like())
+    return graph.by_name["copy"](out, result, out=InPlace(out))
+
+
+def _write(plan: Plan, target: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> None:
+    arrays = [x._array if isinstance(x, TensorData) else x for x in operands]
+    if plan.into is not None and plan.metas[0] is target._meta and _is_apart(target, operands):
+        plan.into(target._array, arrays, settings)
+        return
+    result = plan.kernel(arrays, settings)
+    if result.dtype == target._array.dtype:
+        np.copyto(target._array, result)
+    else:
+        quietly(np.copyto, target._array, result, casting="unsafe")
 
 
 def any_requires_grad(operands: Iterable[Any]) -> bool:
@@ -186,7 +232,8 @@ def any_requires_grad(operands: Iterable[Any]) -> bool:
     return False
 
 
-def _check_fits(op: Any, meta: Meta, result_meta: Meta) -> None:
+def check_fits(op: Any, meta: Meta, result_meta: Meta) -> None:
+    """RuntimeError where a result cannot be written in place into a tensor of that meta."""
     if result_meta.shape != meta.shape:
         raise RuntimeError(
             f"output with shape {list(meta.shape)} doesn't match the broadcast shape {list(result_meta.shape)} "
@@ -223,6 +270,18 @@ def check_writable(name: str, target: Any, operands: tuple[Any, ...]) -> None:
                 )
 
 
+def _is_apart(target: Any, operands: tuple[Any, ...]) -> bool:
+    """Whether each operand is the target itself, element for element, or in other memory as far as can be told."""
+    for x in operands:
+        if isinstance(x, TensorData) and x is not target:
+            if x._storage is target._storage:
+                if x._meta is not target._meta or x._offset != target._offset:
+                    return False
+            elif np.may_share_memory(x._array, target._array):  # storages over one array of NumPy's
+                return False
+    return True
+
+
 def _partly(a: Any, b: Any) -> bool:
     if a._offset == b._offset and a._meta.numel == b._meta.numel:
         return a._meta.strides != b._meta.strides and a._meta.shape == b._meta.shape and a._meta.numel > 1
@@ -241,9 +300,8 @@ def wrote(target: Any, name: str) -> None:
 def run_out(op: Any, out: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """Write the operator's result(s) into the given tensor(s), resized where their shape differs."""
     if state.stack:
-        return run_below(
-            op, operands, settings, lambda op_, operands_, settings_: run_out(op_, out, operands_, settings_)
-        )
+        below = lambda op_, operands_, settings_: run_out(op_, out, operands_, settings_)  # noqa: E731
+        return run_below(op, operands, settings, below, out=out)
     targets = tuple(out) if isinstance(out, (tuple, list)) else (out,)
     for each in targets:
         if not isinstance(each, TensorData):
@@ -255,6 +313,8 @@ def run_out(op: Any, out: Any, operands: tuple[Any, ...], settings: dict[str, An
             " requires grad. Leave out= away, or call it under torch.no_grad()."
         )
     plan = plan_of(op, operands, settings)
+    if plan.other is not None:
+        return _run_sparse_out(plan.other, targets[0], operands, settings)
     for target, meta in zip(targets, plan.metas, strict=True):
         _check_out(op, target, meta)
         graph.check_in_place(target, op.name, False)

@@ -14,10 +14,11 @@ from pellucid.engine.core.graph import by_name
 class Rule:
     """A gradient rule: which inputs it differentiates, and where each of its parameters comes from."""
 
-    __slots__ = ("function", "inputs", "open", "parameters")
+    __slots__ = ("function", "fused", "inputs", "open", "parameters")
 
     def __init__(self, op: Op, inputs: tuple[str, ...], function: Callable[..., Any]) -> None:
         self.function = function
+        self.fused: dict[Any, Any] = {}  # by metas: the compiled rule, or None where it stays operators
         self.inputs = tuple([op.operand_index(name) for name in inputs])
         code = function.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

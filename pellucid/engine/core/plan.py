@@ -28,7 +28,7 @@ class Plan:
     """
 
     __slots__ = (
-        "differentiable", "dynamic", "kernel", "metas", "operand_metas", "other", "plain", "recipes", "single", "views",
+        "differentiable", "dynamic", "into", "kernel", "metas", "operand_metas", "other", "plain", "recipes", "single", "views",
     )  # fmt: skip
 
     def __init__(
@@ -37,6 +37,7 @@ class Plan:
         self.operand_metas = operand_metas
         self.metas = metas
         self.kernel: Kernel = kernel
+        self.into: Callable[..., Any] | None = None  # the same into an array with the result's strides
         self.views: list[int] | None = views
         self.other: Callable[..., Any] | None = None  # what is called instead where an operand is sparse
         self.single = op.kind in ("pointwise", "view") or (op.kind == "general" and len(op.outputs) == 1)
@@ -102,7 +103,8 @@ _ACCEPTS: dict[str, Callable[[dtype], bool]] = {
 _FLOAT8_OPERATORS = frozenset(("abs", "conj", "conj_physical", "eq", "isnan", "mul", "ne", "where"))
 
 
-def _plan_pointwise(op: Any, metas: tuple[Any, ...], where: device, settings: dict[str, Any]) -> Plan:
+def pointwise_types(op: Any, metas: tuple[Any, ...], where: device) -> tuple[Meta, list[dtype | None]]:
+    """The result's meta and the type in which each operand is computed with (None: as it is)."""
     known = [meta for meta in metas if isinstance(meta, Meta)]
     deciding = [m for name, m in zip(op.operands, metas, strict=False) if op.promote is None or name in op.promote]
     common = common_type([m if isinstance(m, Meta) else number_type(type(m)) for m in deciding if m is not None])
@@ -118,17 +120,24 @@ def _plan_pointwise(op: Any, metas: tuple[Any, ...], where: device, settings: di
     alike = len(known) == len(metas) or len(metas) != 2 or op.name == "pow_scalar"
     plain = op.name == "pow" and not isinstance(metas[0], Meta)  # a number's powers are row-major in PyTorch
     meta = Meta.of(shape, result, where, None if plain else pointwise_strides(shape, known, alike))
-    if where is META:
-        return Plan(op, metas, (meta,), _no_data)
     compute = dtypes.float32 if common in HALF and op.half == "upcast" else common
     casts = [
         compute if op.promote is None or name in op.promote else None
         for name, _ in zip(op.operands, metas, strict=False)
     ]
+    return meta, casts
+
+
+def _plan_pointwise(op: Any, metas: tuple[Any, ...], where: device, settings: dict[str, Any]) -> Plan:
+    meta, casts = pointwise_types(op, metas, where)
+    if where is META:
+        return Plan(op, metas, (meta,), _no_data)
     reference = _pointwise_kernel(op.body, metas, casts, meta)
     backend = kernels.of_cpu()
-    kernel = backend.pointwise_kernel(op, metas, casts, meta, settings, reference) if backend else None
-    return Plan(op, metas, (meta,), kernel or reference)
+    compiled = backend.pointwise_kernel(op, metas, casts, meta, settings, reference) if backend else None
+    plan = Plan(op, metas, (meta,), compiled[0] if compiled else reference)
+    plan.into = compiled[1] if compiled else None
+    return plan
 
 
 def _result_type(result: Any, common: dtype) -> dtype:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pellucid.engine.backends.cpu import jit, pointwise, registry
+from pellucid.engine.backends.cpu import jit, pointwise, registry, rules
 from pellucid.engine.core.meta import Meta
 
 
@@ -25,14 +25,13 @@ class Backend:
         op: Any, metas: tuple[Any, ...], casts: list[Any], meta: Meta, settings: dict[str, Any],
         reference: Callable[..., Any],
     ) -> Any:
-        """The kernel of a pointwise operator, or None."""
-        found = registry.kernel_for(op, metas, (meta,), settings)
-        if found is None:
-            found = pointwise.maker(op, metas, casts, meta, settings)
-            owner = getattr(found, "__self__", None)
-            if isinstance(owner, pointwise.Variants):
-                owner.reference = reference
-        return found
+        """The kernels of a pointwise operator for a new result and into a given array, or None."""
+        return pointwise.maker(op, metas, casts, meta, settings, reference)
+
+    @staticmethod
+    def fused_rule(rule: Any, arguments: dict[str, Any]) -> Any:
+        """A gradient rule as one loop, or None where it stays operators."""
+        return rules.fused(rule, arguments)
 
 
 def backend() -> type[Backend] | None:

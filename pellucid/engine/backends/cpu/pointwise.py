@@ -25,7 +25,7 @@ from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.meta import Meta
 
 _EXACT = 2**53  # integers up to here are exact as a float, which is how a kernel gets its numbers
-_FAILURES = (Untraceable, TypeError, ValueError, AttributeError, NotImplementedError, OverflowError)
+FAILURES = (Untraceable, TypeError, ValueError, AttributeError, NotImplementedError, OverflowError)
 
 
 class Refused:
@@ -49,6 +49,10 @@ class Traced(Refused):
         self.numbers = numbers  # positions of operands and names of settings that are given at each call
         self.spec = text(result, lambda leaf: f"{leaf.name[0]}{leaf.value}:{leaf.dtype.name}")
         self.cost = sum([20 if node.name in FUNCTIONS else 1 for node in graph.nodes.values()])
+
+    def used_inputs(self) -> list[int]:
+        """The inputs that the expression reads."""
+        return [node.value for node in _leaves(self.result, "input")]
 
 
 def trace(
@@ -265,10 +269,17 @@ def chunk_of(where: Layout, cost: int) -> tuple[int, int]:
     return where.rows, max(1, grain // max(where.inner, 1))
 
 
+Kernel = Callable[[list[Any], dict[str, Any]], np.ndarray]
+Into = Callable[[np.ndarray, list[Any], dict[str, Any]], object]
+
+
 def maker(
-    op: Any, metas: tuple[Any, ...], casts: list[dtype_type | None], meta: Meta, settings: dict[str, Any]
-) -> Callable[[list[Any], dict[str, Any]], np.ndarray] | None:
-    """The kernel of a pointwise operator for these metas; None where its body has no expression."""
+    op: Any, metas: tuple[Any, ...], casts: list[dtype_type | None], meta: Meta, settings: dict[str, Any],
+    reference: Kernel,
+) -> tuple[Kernel, Into] | None:
+    """A pointwise operator's kernel for a new result, and into an array with the result's strides; None where its body
+    has no expression.
+    """
     operands = [each for each in metas if isinstance(each, Meta)]
     if any(each.dtype.is_complex for each in (*operands, meta)):
         return None
@@ -279,10 +290,11 @@ def maker(
         try:
             traced = trace(op.body, metas, casts, meta, {}, {})
             call = _compiled(traced, where)
-        except _FAILURES:
+        except FAILURES:
             return None
         return _direct(call, meta, where, traced.cost)
-    return Variants(op.body, metas, casts, meta, where).run
+    variants = Variants(op.body, metas, casts, meta, where, reference)
+    return variants.run, variants.run_into
 
 
 def _compiled(traced: Traced, where: Layout) -> Callable[..., Any]:
@@ -291,7 +303,7 @@ def _compiled(traced: Traced, where: Layout) -> Callable[..., Any]:
     return build_kernel(traced, where).call
 
 
-def _direct(call: Callable[..., Any], meta: Meta, where: Layout, cost: int) -> Callable[..., Any]:
+def _direct(call: Callable[..., Any], meta: Meta, where: Layout, cost: int) -> tuple[Kernel, Into]:
     items, chunk = chunk_of(where, cost)
     work = jit.extents(items, chunk, *where.extents(), release=meta.numel > 100_000)
     if meta.is_contiguous:
@@ -300,15 +312,20 @@ def _direct(call: Callable[..., Any], meta: Meta, where: Layout, cost: int) -> C
         def kernel(arrays: list[Any], settings: dict[str, Any]) -> np.ndarray:
             return call(empty(shape, dtype), *arrays, work)
 
-        return kernel
-    return lambda arrays, settings: call(allocate(meta), *arrays, work)
+    else:
+
+        def kernel(arrays: list[Any], settings: dict[str, Any]) -> np.ndarray:
+            return call(allocate(meta), *arrays, work)
+
+    return kernel, lambda out, arrays, settings: call(out, *arrays, work)
 
 
 class Variants:
     """The kernels of an operator with numbers among its operands or settings: one per way that its body takes."""
 
     def __init__(
-        self, body: Any, metas: tuple[Any, ...], casts: list[dtype_type | None], meta: Meta, where: Layout
+        self, body: Any, metas: tuple[Any, ...], casts: list[dtype_type | None], meta: Meta, where: Layout,
+        reference: Kernel,
     ) -> None:
         self.body = body
         self.metas = metas
@@ -317,35 +334,48 @@ class Variants:
         self.where = where
         self.known: dict[Any, list[tuple[Any, Any, Any]]] = {}
         self.tensors = [i for i, each in enumerate(metas) if isinstance(each, Meta)]
-        self.reference: Any = None
+        self.reference = reference
 
     def run(self, arrays: list[Any], settings: dict[str, Any]) -> np.ndarray:
         """Compute with the variant that these numbers ask for, made on first use."""
+        variant, numbers = self._chosen(arrays, settings)
+        if variant is None:
+            return self.reference(arrays, settings)
+        return variant[1](allocate(self.meta), *[arrays[i] for i in self.tensors], *numbers, variant[2])
+
+    def run_into(self, out: np.ndarray, arrays: list[Any], settings: dict[str, Any]) -> None:
+        """The same, written into an array that has the result's strides."""
+        variant, numbers = self._chosen(arrays, settings)
+        if variant is None:
+            np.copyto(out, self.reference(arrays, settings))
+        else:
+            variant[1](out, *[arrays[i] for i in self.tensors], *numbers, variant[2])
+
+    def _chosen(self, arrays: list[Any], settings: dict[str, Any]) -> tuple[Any, list[float]]:
+        """The variant that these numbers ask for and the numbers that it wants; None where the reference runs."""
         fixed = tuple([(k, v) for k, v in settings.items() if v.__class__ is not float and v.__class__ is not int])
         values: dict[Any, Any] = {i: x for i, x in enumerate(arrays) if x.__class__ is not np.ndarray and x is not None}
         values.update([(k, v) for k, v in settings.items() if v.__class__ is float or v.__class__ is int])
         for value in values.values():
             if value.__class__ is int and not -_EXACT <= value <= _EXACT:  # no float holds it
-                return self.reference(arrays, settings)
+                return None, []
         variants = self.known.setdefault(fixed, [])
-        for traced, call, work in variants:
-            if traced.fits(values):
+        for variant in variants:
+            if variant[0].fits(values):
                 break
         else:
-            traced, call, work = self._made(values, settings)
-            variants.append((traced, call, work))
-        if call is None:
-            return self.reference(arrays, settings)
-        numbers = [float(values[name]) for name in traced.numbers]
-        inputs = [arrays[i] for i in self.tensors]
-        return call(allocate(self.meta), *inputs, *numbers, work)
+            variant = self._made(values, settings)
+            variants.append(variant)
+        if variant[1] is None:
+            return None, []
+        return variant, [float(values[name]) for name in variant[0].numbers]
 
     def _made(self, values: dict[Any, Any], settings: dict[str, Any]) -> tuple[Any, Any, Any]:
         graph = Graph()
         try:
             traced = trace(self.body, self.metas, self.casts, self.meta, values, settings, graph)
             call = build_kernel(traced, self.where).call
-        except _FAILURES:  # remembered with what was asked until then
+        except FAILURES:  # remembered with what was asked until then
             return Refused(graph.guards), None, None
         items, chunk = chunk_of(self.where, traced.cost)
         return traced, call, jit.extents(items, chunk, *self.where.extents(), release=self.meta.numel > 100_000)

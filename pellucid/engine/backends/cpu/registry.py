@@ -12,8 +12,15 @@ Kernel = Callable[[list[Any], dict[str, Any]], Any]
 Maker = Callable[[Any, tuple[Any, ...], tuple[Meta, ...], dict[str, Any]], Kernel | None]
 
 _makers: dict[str, list[Maker]] = {}
+_rule_makers: dict[str, Any] = {}
 # The file whose import registers an operator's kernels; files load when the first such operator is planned.
-FILES: dict[str, str] = {}
+FILES: dict[str, str] = {
+    **dict.fromkeys(("softmax", "log_softmax", "softmax_dx", "log_softmax_dx"), "softmax"),
+    **dict.fromkeys(
+        ("layer_norm", "layer_norm_gradients", "batch_norm", "batch_norm_gradients"), "normalization"
+    ),
+    **dict.fromkeys(("sum", "mean", "amax", "amin", "max_all", "min_all", "prod", "var", "std"), "reduction"),
+}  # fmt: skip
 _loaded: set[str] = set()
 
 
@@ -28,12 +35,37 @@ def kernel(*names: str) -> Callable[[Maker], Maker]:
     return register
 
 
-def kernel_for(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...], settings: dict[str, Any]) -> Kernel | None:
-    """The first registered kernel that takes these operands; None where the reference runs."""
-    file = FILES.get(op.name)
+def rule_kernel(*names: str) -> Callable[[Any], Any]:
+    """Register a maker for gradient rules by their functions' names: (rule, arguments) -> a function of such arguments
+    that gives the rule's gradients, or None where the rule stays operators.
+    """
+
+    def register(maker: Any) -> Any:
+        for name in names:
+            _rule_makers[name] = maker
+        return maker
+
+    return register
+
+
+def rule_kernel_for(rule: Any, arguments: dict[str, Any]) -> Any:
+    """The registered kernel of a gradient rule for these arguments, or None."""
+    name = rule.function.__name__
+    _load(name)
+    maker = _rule_makers.get(name)
+    return maker(rule, arguments) if maker is not None else None
+
+
+def _load(name: str) -> None:
+    file = FILES.get(name)
     if file is not None and file not in _loaded:
         importlib.import_module(f"pellucid.engine.backends.cpu.{file}")
         _loaded.add(file)
+
+
+def kernel_for(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...], settings: dict[str, Any]) -> Kernel | None:
+    """The first registered kernel that takes these operands; None where the reference runs."""
+    _load(op.name)
     for maker in _makers.get(op.name, ()):
         found = maker(op, metas, results, settings)
         if found is not None:

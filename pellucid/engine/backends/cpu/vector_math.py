@@ -44,24 +44,26 @@ _ERF_LARGE = (
 
 
 class Maths:
-    """Writes functions of one value of type `kind` (float or double) at a builder's position."""
+    """Writes functions of one value of type `kind` (float, double or a vector of them) at a builder's position."""
 
     def __init__(self, builder: ir.IRBuilder, kind: ir.Type) -> None:
         self.builder = builder
         self.kind = kind
-        self.is_single = isinstance(kind, ir.FloatType)
+        self.lanes = kind.count if isinstance(kind, ir.VectorType) else 0
+        self.is_single = isinstance(kind.element if self.lanes else kind, ir.FloatType)
         self.name = "f32" if self.is_single else "f64"
-        self.whole = I32 if self.is_single else I64
+        whole = I32 if self.is_single else I64
+        self.whole = ir.VectorType(whole, self.lanes) if self.lanes else whole
         self.mantissa = 23 if self.is_single else 52
         self.bias = 127 if self.is_single else 1023
 
     def number(self, value: float) -> ir.Constant:
         """A constant of this type."""
-        return ir.Constant(self.kind, value)
+        return ir.Constant(self.kind, [value] * self.lanes if self.lanes else value)
 
     def integer(self, value: int) -> ir.Constant:
         """A constant of the integer type of the same width."""
-        return ir.Constant(self.whole, value)
+        return ir.Constant(self.whole, [value] * self.lanes if self.lanes else value)
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         """a * b + c, rounded once where the processor can do that quickly."""
@@ -223,8 +225,8 @@ class Maths:
     def _log_to_base(self, x: Any, of_e: float, of_two: float) -> Any:
         b = self.builder
         if self.is_single:  # in double precision, where rounding cannot add up
-            wide = Maths(b, ir.DoubleType())
-            value = wide._log_to_base(b.fpext(x, ir.DoubleType()), of_e, of_two)
+            wide = Maths(b, ir.VectorType(ir.DoubleType(), self.lanes) if self.lanes else ir.DoubleType())
+            value = wide._log_to_base(b.fpext(x, wide.kind), of_e, of_two)
             return b.fptrunc(value, self.kind)
         exponent, f, correction = self._log_parts(x)
         value = self.fma(exponent, self.number(of_two), b.fmul(b.fsub(f, correction), self.number(of_e)))

@@ -7,7 +7,7 @@ SUBMODULES = frozenset(
     {
         "__config__", "_tensor_str", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "distributed",
         "distributions", "fft", "func", "functional", "hub", "jit", "linalg", "mps", "multiprocessing", "nn", "onnx",
-        "optim", "overrides", "profiler", "quantization", "random", "safetensors", "serialization", "special",
+        "masked", "optim", "overrides", "profiler", "quantization", "random", "safetensors", "serialization", "signal", "sparse", "special",
         "storage", "testing", "types", "utils", "version", "xpu",
     }
 )  # fmt: skip
@@ -108,6 +108,12 @@ LATE = {
     "cross": "engine.tensor.contraction", "inner": "engine.tensor.contraction", "kron": "engine.tensor.contraction",
     "matrix_power": "engine.tensor.contraction", "tensordot": "engine.tensor.contraction",
     "trace": "engine.tensor.contraction",
+    "sparse_coo_tensor": "engine.tensor.sparse_creation", "sparse_csr_tensor": "engine.tensor.sparse_creation",
+    "sparse_csc_tensor": "engine.tensor.sparse_creation", "sparse_bsr_tensor": "engine.tensor.sparse_creation",
+    "sparse_bsc_tensor": "engine.tensor.sparse_creation",
+    "sparse_compressed_tensor": "engine.tensor.sparse_creation", "smm": "engine.tensor.sparse",
+    "sspaddmm": "engine.tensor.sparse", "hspmm": "engine.tensor.sparse",
+    "resize_as_sparse_": "engine.tensor.sparse",
 }  # fmt: skip
 
 

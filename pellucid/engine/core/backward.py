@@ -347,8 +347,8 @@ class _Pass:
         elif id(held) in self.owned and not self.create_graph:
             held.add_(gradient)
         else:
-            total = held + gradient
-            if not self.create_graph:
+            total = _added(held, gradient)
+            if not self.create_graph and not total._meta.is_sparse:
                 self.owned.add(id(total))
             slots[number] = total
 
@@ -399,6 +399,13 @@ class _Pass:
             self.missing[following] -= 1
             if self.missing[following] == 0:
                 self._push(following)
+
+
+def _added(held: Any, gradient: Any) -> Any:
+    """The sum of two gradients, of which one may be sparse."""
+    if held._meta.is_sparse and not gradient._meta.is_sparse:
+        return gradient + held
+    return held + gradient
 
 
 def _applied(node: Node, gradients: list[Any]) -> list[Any]:
@@ -508,7 +515,7 @@ def _retain(node: Node, gradients: list[Any]) -> None:
             if tensor._grad is None:
                 tensor._grad = by_name["clone"](gradients[number])
             else:
-                tensor._grad = tensor._grad + gradients[number]
+                tensor._grad = _added(tensor._grad, gradients[number])
 
 
 def _run_post_hooks(node: Node, results: list[Any], gradients: list[Any]) -> list[Any]:
@@ -544,8 +551,8 @@ def accumulate(variable: Any, gradient: Any, create_graph: bool) -> None:
                 variable._grad = gradient
             else:
                 variable._grad = _copied(gradient, variable._meta)
-        elif create_graph:
-            variable._grad = held + gradient
+        elif create_graph or held._meta.is_sparse and not gradient._meta.is_sparse:
+            variable._grad = _added(held, gradient)
         else:
             held.add_(gradient)
 
@@ -567,7 +574,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _copied(gradient: Any, meta: Meta) -> Any:
-    if meta.is_dense and gradient._meta.strides != meta.strides:
+    if meta.is_dense and not gradient._meta.is_sparse and gradient._meta.strides != meta.strides:
         return by_name["clone"](gradient, strides=meta.strides)
     return by_name["clone"](gradient)
 

@@ -99,7 +99,8 @@ def is_on_meta(tensor: Any) -> bool:
 
 def is_strided(tensor: Any) -> bool:
     """Whether the tensor is a dense view of one storage."""
-    return isinstance(getattr(tensor, "_meta", None), Meta)
+    meta = getattr(tensor, "_meta", None)
+    return isinstance(meta, Meta) and not meta.is_sparse
 
 
 def dtype_of(tensor: Any) -> dtypes.dtype:

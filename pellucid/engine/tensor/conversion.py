@@ -23,7 +23,6 @@ from pellucid.engine.tensor.layout import (
     follows,
     memory_format,
     preserve_format,
-    strided,
     strides_for,
 )
 
@@ -171,6 +170,8 @@ def numpy(self: Any, *, force: bool = False) -> np.ndarray:
         self = self.detach()
     elif graph.requires_grad(self):
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if self._meta.is_sparse:
+        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
     if self._meta.device is META:
         raise TypeError(
             "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
@@ -209,7 +210,6 @@ def size(self: Any, dim: int | None = None) -> Any:
 class ConversionMethods:
     """Rows of `Tensor`."""
 
-    layout = strided
     clone = clone
     contiguous = contiguous
     copy_ = copy_
@@ -245,7 +245,7 @@ class ConversionMethods:
         """An error that says what to do: there is no CUDA backend."""
         return to(self, "cuda" if device is None else device)
 
-    is_cuda = is_sparse = is_quantized = is_mkldnn = is_xpu = is_mps = is_nested = is_sparse_csr = False
+    is_cuda = is_quantized = is_mkldnn = is_xpu = is_mps = is_nested = False
 
     def float(self: Any, memory_format: memory_format = preserve_format) -> Any:
         """Converted to float32."""

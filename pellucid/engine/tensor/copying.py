@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 from pellucid.engine.core.data import from_storage
+from pellucid.engine.core.sparse import sparse_tensor
 from pellucid.engine.core.storage import Storage
 
 
@@ -19,10 +20,21 @@ def deep_copy(tensor: Any, memo: dict[int, Any]) -> Any:
             "Copy tensor.detach(), or compute the tensor anew in the copy."
         )
     meta = tensor._meta
+    if meta.is_sparse:
+        return _deep_copy_sparse(tensor, memo)
     storage = memo.get(id(tensor._storage))
     if storage is None:
         storage = memo[id(tensor._storage)] = Storage(tensor._storage.buffer.copy())
     copied = from_storage(storage, meta.dtype, tensor._offset, meta.shape, meta.strides, meta.device)
+    return _finished(tensor, copied, memo)
+
+
+def _deep_copy_sparse(tensor: Any, memo: dict[int, Any]) -> Any:
+    parts = [copy.deepcopy(part, memo) for part in (tensor._array.index, tensor._array.plain, tensor._array.values)]
+    return _finished(tensor, sparse_tensor(tensor._meta, *parts, tensor._array.is_coalesced), memo)
+
+
+def _finished(tensor: Any, copied: Any, memo: dict[int, Any]) -> Any:
     if type(copied) is not type(tensor):
         copied.__class__ = type(tensor)
     memo[id(tensor)] = copied

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 from typing import Any
 
@@ -36,6 +37,12 @@ def set_default_dtype(d: Any) -> None:
 
 def _require(made: Any, requires_grad: bool) -> Any:
     return made.requires_grad_() if requires_grad else made
+
+
+def _without_entries(size: Any, dtype: Any, layout: Any, requires_grad: bool) -> Any:
+    # By name: most programs make no sparse tensor.
+    module = importlib.import_module("pellucid.engine.tensor.sparse")
+    return module.without_entries(tuple(size), dtypes.as_dtype(dtype), layout, requires_grad)
 
 
 def check_layout(layout: layout_type | None) -> None:
@@ -300,6 +307,8 @@ def zeros(
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
+    if layout is not None and layout is not strided and out is None:
+        return _without_entries(as_size(sizes if size is None else (size,), "zeros"), dtype, layout, requires_grad)
     return _of_value(as_size(sizes if size is None else (size,), "zeros"), 0, out, dtype, device, requires_grad, layout)
 
 
@@ -373,8 +382,10 @@ def empty(
     >>> torch.empty(2, 3).shape
     torch.Size([2, 3])
     """
-    check_layout(layout)
     shape = as_size(sizes if size is None else (size,), "empty")
+    if layout is not None and layout is not strided and out is None:
+        return _without_entries(shape, dtype, layout, requires_grad)
+    check_layout(layout)
     _check_size(shape)
     kind = dtypes.as_dtype(dtype) or dtypes.get_default_dtype()
     strides = None

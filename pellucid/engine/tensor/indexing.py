@@ -223,6 +223,8 @@ def getitem(self: Any, key: Any) -> Any:
 
 def setitem(self: Any, key: Any, value: Any) -> None:
     """`self[key] = value`: written through the view, or at the places that tensors select."""
+    if self._meta.is_sparse:
+        raise TypeError("Cannot assign to a sparse tensor: build a new one, or call .to_dense() first")
     value = _as_value(self, value)
     if key is False or (isinstance(key, np.bool_) and not key):
         return

@@ -23,6 +23,10 @@ class layout:  # noqa: N801 - PyTorch's name
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
 sparse_csr = layout("sparse_csr")
+sparse_csc = layout("sparse_csc")
+sparse_bsr = layout("sparse_bsr")
+sparse_bsc = layout("sparse_bsc")
+BY_NAME = {each._name: each for each in (strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)}
 
 
 class memory_format:  # noqa: N801 - PyTorch's name

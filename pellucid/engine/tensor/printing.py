@@ -94,14 +94,17 @@ def tensor_repr(tensor: Any, *, tensor_contents: str | None = None) -> str:
     suffixes = []
     if tensor.device.type != "cpu":
         suffixes.append(f"device='{tensor.device}'")
-    contents, described = _contents(tensor, indent, tensor_contents)
+    if tensor._meta.is_sparse:
+        contents, described = _sparse_contents(tensor, indent)
+    else:
+        contents, described = _contents(tensor, indent, tensor_contents)
     suffixes += described
     grad_fn = _grad_fn_name(tensor)
     if grad_fn is not None:
         suffixes.append(f"grad_fn=<{grad_fn}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
-    text = _with_suffixes(prefix + contents, suffixes, indent)
+    text = _with_suffixes(prefix + contents, suffixes, indent, starts_line=tensor._meta.layout == "sparse_coo")
     is_parameter = not plain and any(base.__name__ == "Parameter" for base in kind.__mro__)
     return f"Parameter({text})" if is_parameter else text
 
@@ -123,6 +126,31 @@ def _contents(tensor: Any, indent: int, given: str | None) -> tuple[str, list[st
     return given or array_text(array, indent), described
 
 
+_PART_NAMES = {
+    "sparse_coo": ("indices",), "sparse_csr": ("crow_indices", "col_indices"),
+    "sparse_csc": ("ccol_indices", "row_indices"), "sparse_bsr": ("crow_indices", "col_indices"),
+    "sparse_bsc": ("ccol_indices", "row_indices"),
+}  # fmt: skip
+
+
+def _sparse_contents(tensor: Any, indent: int) -> tuple[str, list[str]]:
+    """The texts of indices and values, one under the other, and what a sparse tensor always tells besides."""
+    meta, parts = tensor._meta, tensor._array
+    names = (*_PART_NAMES[meta.layout], "values")
+    held = [part for part in (parts.index, parts.plain, parts.values) if part is not None]
+    texts = []
+    for name, part in zip(names, held, strict=True):
+        heading, array = f"{name}=tensor(", part._array
+        size = f", size={array.shape}" if array.size == 0 else ""
+        text = "[]" if array.size == 0 else array_text(array, indent + len(heading))
+        texts.append(f"{heading}{text}{size})")
+    described = [f"size={tuple(meta.shape)}", f"nnz={tensor._nnz()}"]
+    default = dtypes.get_default_dtype()
+    if not any(meta.dtype is each for each in (default, default.to_complex(), dtypes.int64, dtypes.bool_)):
+        described.append(f"dtype={meta.dtype}")
+    return f",\n{' ' * indent}".join(texts), [*described, f"layout=torch.{meta.layout}"]
+
+
 def _grad_fn_name(tensor: Any) -> str | None:
     try:
         grad_fn = tensor.grad_fn
@@ -131,9 +159,11 @@ def _grad_fn_name(tensor: Any) -> str | None:
     return None if grad_fn is None else type(grad_fn).__name__
 
 
-def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
+def _with_suffixes(text: str, suffixes: list[str], indent: int, starts_line: bool = False) -> str:
     """`text` and its suffixes, closed with a parenthesis; a suffix that would pass the line's end starts a new line."""
     used = len(text) - text.rfind("\n") + 1
+    if starts_line:
+        text, used, suffixes = f"{text},\n{' ' * indent}{suffixes[0]}", indent + len(suffixes[0]), suffixes[1:]
     for suffix in suffixes:
         if used + len(suffix) + 2 > OPTIONS.linewidth:
             text += ",\n" + " " * indent + suffix

@@ -11,6 +11,7 @@ from pellucid.engine.core.device import usable
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import Meta
+from pellucid.engine.core.sparse import not_for_sparse
 from pellucid.engine.ops import memory
 from pellucid.engine.ops import ranges as ops
 from pellucid.engine.tensor.arguments import as_int, as_size, fitting, is_number, need_tensor
@@ -196,6 +197,12 @@ def eye(
     )
 
 
+def _without_entries(input: Any, dtype: Any, requires_grad: bool) -> Any:
+    """A tensor with the shape and layout of a sparse one, in which nothing is stored."""
+    kind = dtypes.as_dtype(dtype) or input._meta.dtype
+    return _finish(memory.cast(memory.zero(input.detach()), dtype=kind), requires_grad)
+
+
 def empty_like(
     input: Any,
     *,
@@ -212,8 +219,10 @@ def empty_like(
     >>> torch.empty_like(torch.ones(2, 3)).shape
     torch.Size([2, 3])
     """
+    if need_tensor(input, "empty_like")._meta.is_sparse and layout is None:
+        return _without_entries(input, dtype, requires_grad)
     check_layout(layout)
-    meta: Meta = need_tensor(input, "empty_like")._meta
+    meta: Meta = input._meta
     where = meta.device if device is None else usable(device)
     strides = strides_for(meta, memory_format)
     dtype = dtypes.as_dtype(dtype)
@@ -241,6 +250,8 @@ def full_like(
     """
     check_layout(layout)
     meta: Meta = need_tensor(input, "full_like")._meta
+    if meta.is_sparse and layout is None:
+        raise not_for_sparse("fill_.Scalar", meta)
     where = meta.device if device is None else usable(device)
     strides = strides_for(meta, memory_format)
     dtype = dtypes.as_dtype(dtype)
@@ -271,6 +282,8 @@ def zeros_like(
     >>> torch.zeros_like(torch.ones(2))
     tensor([0., 0.])
     """
+    if need_tensor(input, "zeros_like")._meta.is_sparse and layout is None:
+        return _without_entries(input, dtype, requires_grad)
     made = full_like(
         input, 0, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad, memory_format=memory_format
     )

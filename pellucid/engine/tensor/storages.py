@@ -470,6 +470,8 @@ class StorageMethods:
 
     def untyped_storage(self: Any) -> UntypedStorage:
         """The bytes that it shares with its views."""
+        if self._meta.is_sparse:
+            raise NotImplementedError("Cannot access storage of SparseTensorImpl: ask _indices() and _values() for it")
         where = self._meta.device
         size = 0
         if where is META and self._meta.numel:
@@ -492,6 +494,8 @@ class StorageMethods:
 
     def data_ptr(self: Any) -> int:
         """The address of its first element; 0 for an empty tensor and on the meta device."""
+        if self._meta.is_sparse:
+            raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage: it is sparse")
         if self._meta.device is META or not self._meta.numel:
             return 0
         return self._storage.address + self._offset * self._meta.dtype.itemsize  # type: ignore[no-any-return]

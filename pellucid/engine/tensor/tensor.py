@@ -45,6 +45,7 @@ from pellucid.engine.tensor.selection import SelectionMethods
 from pellucid.engine.tensor.shape import ShapeMethods
 from pellucid.engine.tensor.solvers import SolverMethods
 from pellucid.engine.tensor.sorting import SortingMethods
+from pellucid.engine.tensor.sparse_methods import SparseMethods
 from pellucid.engine.tensor.special import SpecialMethods
 from pellucid.engine.tensor.spectrogram import SpectrogramMethods
 from pellucid.engine.tensor.splitting import SplittingMethods
@@ -79,6 +80,7 @@ class Tensor(
     ShapeMethods,
     SolverMethods,
     SortingMethods,
+    SparseMethods,
     SpecialMethods,
     SpectrogramMethods,
     SplittingMethods,
@@ -148,6 +150,11 @@ class Tensor(
     @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
+        if self._meta.is_sparse:
+            raise RuntimeError(
+                "nbytes is not defined for sparse tensors. If you want the size of the constituent tensors, add the"
+                " nbytes of the indices and values; of the equivalent dense tensor, numel() * element_size()"
+            )
         return self._meta.nbytes
 
     def storage_offset(self) -> int:
@@ -188,6 +195,8 @@ class Tensor(
     # -- values ----------------------------------------------------------------------------------------------------
 
     def _data_array(self, what: str) -> np.ndarray:
+        if self._meta.is_sparse:
+            return self.to_dense()._array
         if self._array is None:
             raise RuntimeError(f"{what} cannot be called on meta tensors: they have a shape and a dtype, but no data")
         return self._array
@@ -206,6 +215,11 @@ class Tensor(
         """The values as nested Python lists; a number for a zero-dim tensor."""
         if self._array is None:
             raise NotImplementedError("Cannot copy out of meta tensor; no data! (Tensor.tolist)")
+        if self._meta.is_sparse:
+            raise RuntimeError(
+                "Cannot access data pointer of Tensor that doesn't have storage: tolist() of a sparse tensor; call"
+                " .to_dense() first"
+            )
         array = self._array
         if self._meta.dtype.itemsize < 4 and self._meta.dtype.is_floating_point:
             array = array.astype(np.float32)

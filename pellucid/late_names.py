@@ -112,7 +112,8 @@ LATE = {
     "sparse_csc_tensor": "engine.tensor.sparse_creation", "sparse_bsr_tensor": "engine.tensor.sparse_creation",
     "sparse_bsc_tensor": "engine.tensor.sparse_creation",
     "sparse_compressed_tensor": "engine.tensor.sparse_creation", "smm": "engine.tensor.sparse",
-    "sspaddmm": "engine.tensor.sparse", "hspmm": "engine.tensor.sparse",
+    "sspaddmm": "engine.tensor.sparse", "hspmm": "engine.tensor.sparse", "dsmm": "engine.tensor.sparse",
+    "hsmm": "engine.tensor.sparse", "spmm": "engine.tensor.sparse", "saddmm": "engine.tensor.sparse",
     "resize_as_sparse_": "engine.tensor.sparse",
 }  # fmt: skip
 

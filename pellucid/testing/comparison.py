@@ -74,6 +74,7 @@ class _Pair:
     path: tuple[Any, ...]
     rtol: float = 0.0
     atol: float = 0.0
+    title: str = "Tensor-likes"
 
     def fail(self, message: str) -> None:
         raise _Mismatch(AssertionError, message, self.path)
@@ -255,6 +256,11 @@ def _compare_tensors(pair: _Pair, rules: _Rules) -> None:
     if actual.device != expected.device:
         actual, expected = actual.cpu(), expected.cpu()
     actual, expected = _same_dtype(actual.detach(), expected.detach())
+    if actual.layout != expected.layout:
+        actual, expected = actual.to_dense(), expected.to_dense()
+    if actual.layout != pellucid.strided:
+        _compare_parts(actual, expected, pair, rules)
+        return
     is_float8 = actual.dtype.is_floating_point and actual.dtype.itemsize == 1
     if is_float8:
         if pair.rtol != 0.0 or pair.atol != 0.0:
@@ -269,6 +275,29 @@ def _compare_tensors(pair: _Pair, rules: _Rules) -> None:
     if actual.dim() == 0:
         pair.fail(_number_message(actual.item(), expected.item(), pair))
     pair.fail(_tensor_message(actual, expected, matches, pair, with_differences=not is_float8))
+
+
+_INDEX_NAMES = {
+    "sparse_csr": ("crow_indices", "col_indices"), "sparse_bsr": ("crow_indices", "col_indices"),
+    "sparse_csc": ("ccol_indices", "row_indices"), "sparse_bsc": ("ccol_indices", "row_indices"),
+}  # fmt: skip
+
+
+def _compare_parts(actual: Any, expected: Any, pair: _Pair, rules: _Rules) -> None:
+    """Two tensors of one sparse layout: positions must be equal, values close."""
+    name = str(actual.layout).removeprefix("torch.")
+    if name == "sparse_coo":
+        actual, expected = actual.coalesce(), expected.coalesce()
+    title = name.replace("_", " ").upper().replace("SPARSE", "Sparse")
+    if actual._nnz() != expected._nnz():
+        pair.fail(
+            f"The number of specified values in {title.replace('Sparse', 'sparse')} tensors does not match:"
+            f" {actual._nnz()} != {expected._nnz()}"
+        )
+    for part in (*_INDEX_NAMES.get(name, ("indices",)), "values"):
+        tolerances = {} if part != "values" else {"rtol": pair.rtol, "atol": pair.atol}
+        ours, theirs = getattr(actual, part)(), getattr(expected, part)()
+        _compare_tensors(_Pair(pair.compare, ours, theirs, pair.path, title=f"{title} {part}", **tolerances), rules)
 
 
 def _compare_attributes(pair: _Pair, rules: _Rules) -> None:
@@ -314,7 +343,7 @@ def _number_message(actual: Any, expected: Any, pair: _Pair) -> str:
 def _tensor_message(actual: Any, expected: Any, matches: Any, pair: _Pair, *, with_differences: bool) -> str:
     count, wrong = matches.numel(), matches.numel() - int(matches.sum())
     lines = [
-        f"Tensor-likes are not {_closeness(pair) if with_differences else repr('equal')}!\n",
+        f"{pair.title} are not {_closeness(pair) if with_differences else repr('equal')}!\n",
         f"Mismatched elements: {wrong} / {count} ({wrong / count:.1%})",
     ]
     if not with_differences:

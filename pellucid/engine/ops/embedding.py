@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
 
 from pellucid.engine.core import dtypes
+from pellucid.engine.core.data import from_array
 from pellucid.engine.core.errors import check
+from pellucid.engine.core.graph import by_name
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.op import op
 from pellucid.engine.core.promotion import title
+from pellucid.engine.ops.shape import reshape_to
 
 
 @op(half="keep")
-def embedding(weight: np.ndarray, index: np.ndarray, *, padding_idx: int, scale_grad_by_freq: bool) -> np.ndarray:
+def embedding(
+    weight: np.ndarray, index: np.ndarray, *, padding_idx: int, scale_grad_by_freq: bool, sparse: bool = False
+) -> np.ndarray:
     """The rows of `weight` at the positions of `index`."""
     if index.size and (index.min() < 0 or index.max() >= len(weight)):
         wrong = int(index.min()) if index.min() < 0 else int(index.max())
@@ -27,7 +33,9 @@ def embedding(weight: np.ndarray, index: np.ndarray, *, padding_idx: int, scale_
 
 
 @embedding.meta
-def embedding_meta(weight: Meta, index: Meta, *, padding_idx: int, scale_grad_by_freq: bool) -> Meta:
+def embedding_meta(
+    weight: Meta, index: Meta, *, padding_idx: int, scale_grad_by_freq: bool, sparse: bool = False
+) -> Meta:
     check(weight.ndim == 2, f"'weight' must be 2-D (got shape {list(weight.shape)})")
     check(
         index.dtype in (dtypes.int64, dtypes.int32),
@@ -38,10 +46,27 @@ def embedding_meta(weight: Meta, index: Meta, *, padding_idx: int, scale_grad_by
 
 
 @embedding.vjp("weight")
-def embedding_dweight(dy: Any, index: Any, weight_meta: Meta, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+def embedding_dweight(
+    dy: Any, index: Any, weight_meta: Meta, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
+) -> Any:
+    if sparse:
+        check(not scale_grad_by_freq, "embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+        return embedding_entries(dy, index, weight_meta, padding_idx)
     return embedding_rows(
         dy, index, rows=weight_meta.shape[0], padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq
     )
+
+
+def embedding_entries(parts: Any, index: Any, weight_meta: Meta, padding_idx: int) -> Any:
+    """The gradient of a table as a sparse tensor: an entry per row that was looked up, except `padding_idx`."""
+    # By name: most programs have no sparse gradients.
+    layouts = importlib.import_module("pellucid.engine.ops.sparse_shape")
+    flat = index._array.reshape(-1).astype(np.int64)
+    values = reshape_to(parts, (flat.size, weight_meta.shape[1]))
+    if padding_idx >= 0 and (flat == padding_idx).any():
+        kept = np.flatnonzero(flat != padding_idx)
+        flat, values = flat[kept], by_name["index_select"](values, from_array(kept), dim=0)
+    return layouts.coo(from_array(flat[None].copy()), values, size=tuple(weight_meta.shape))
 
 
 @op(grad_name="EmbeddingDenseBackwardBackward0")

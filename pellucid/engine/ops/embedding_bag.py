@@ -12,7 +12,7 @@ from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.op import op
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops.arithmetic import mul
-from pellucid.engine.ops.embedding import embedding, embedding_rows
+from pellucid.engine.ops.embedding import embedding, embedding_entries, embedding_rows
 from pellucid.engine.ops.memory import cast
 from pellucid.engine.ops.reduce import total
 from pellucid.engine.ops.shape import unsqueeze_axes
@@ -61,7 +61,7 @@ def bag_shares_meta(
 @op(outputs=("y", "winners"), grad_name="EmbeddingBagBackward0")
 def embedding_bag(
     weight: np.ndarray, index: np.ndarray, offsets: np.ndarray, per_sample: Any, *,
-    mode: str, last: bool, padding_idx: int, scale_grad_by_freq: bool,
+    mode: str, last: bool, padding_idx: int, scale_grad_by_freq: bool, sparse: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Bag k reduces the rows at `index[offsets[k]:offsets[k + 1]]`; padding does not take part, and an empty bag
     gives 0.
@@ -110,6 +110,7 @@ def embedding_bag_meta(
     last: bool,
     padding_idx: int,
     scale_grad_by_freq: bool,
+    sparse: bool = False,
 ) -> tuple[Meta, Meta]:
     for position, name, each in ((1, "indices", index), (1, "offsets", offsets)):
         check(
@@ -139,7 +140,7 @@ def embedding_bag_meta(
 @embedding_bag.vjp("weight", "per_sample")
 def embedding_bag_gradients(
     dy: Any, weight: Any, index: Any, offsets: Any, per_sample: Any, winners: Any, weight_meta: Meta,
-    needs: tuple[bool, ...], mode: str, last: bool, padding_idx: int, scale_grad_by_freq: bool,
+    needs: tuple[bool, ...], mode: str, last: bool, padding_idx: int, scale_grad_by_freq: bool, sparse: bool,
 ) -> Any:  # fmt: skip
     if mode == "max":
         return rows_of_winners(dy, winners, rows=weight_meta.shape[0]), None
@@ -152,6 +153,8 @@ def embedding_bag_gradients(
     if needs[0]:
         factor = shares if per_sample is None else mul(shares, cast(per_sample, dtype=weight_meta.dtype))
         scaled = mul(parts, unsqueeze_axes(factor, axes=(1,)))
+        if sparse:
+            return embedding_entries(scaled, index, weight_meta, padding_idx), dper_sample
         dweight = embedding_rows(
             scaled, index, rows=weight_meta.shape[0], padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq
         )

@@ -108,6 +108,8 @@ def _alike(x: Any, kind: Any) -> Any:
 
 def add_form(a: Any, b: Any, *, alpha: Any = 1) -> Any:
     """a + alpha * b, of which one or both are sparse."""
+    if is_sparse(a) and a._meta.layout != COO and isinstance(b, TensorData) and not is_sparse(b):
+        return arithmetic.add(to_dense(a), b, alpha=alpha)
     if not is_sparse(b) or not isinstance(a, TensorData):
         raise RuntimeError(
             "add(sparse, dense) is not supported. Use add(dense, sparse) instead: a sparse tensor plus a dense one is"
@@ -155,11 +157,20 @@ def add_entries(a: Any, b: Any, *, alpha: Any) -> Any:
     scaled = b._array.values if alpha == 1 else arithmetic.mul(b._array.values, alpha)
     index = np.concatenate([a._array.index._array, b._array.index._array], 1)
     values = np.concatenate([a._array.values._array, scaled._array])
-    both = a._array.is_coalesced and b._array.is_coalesced
     made = coo_of(index, values, a._meta)
-    if not both and not values.shape[0] < 2:
-        made._array.is_coalesced = False
-    return coalesce(made) if both else made
+    if not (_in_order(a) and _in_order(b)):
+        return made
+    made = coalesce(made)
+    made._array.is_coalesced = bool(a._array.is_coalesced and b._array.is_coalesced)
+    return made
+
+
+def _in_order(x: Any) -> bool:
+    """Whether every position is stored once, in order, be it marked as coalesced or not."""
+    if x._array.is_coalesced:
+        return True
+    keys = numbered(x._array.index._array, tuple(x._meta.shape[: x._meta.sparse_dim]))
+    return bool(np.all(keys[1:] > keys[:-1]))
 
 
 @add_entries.vjp("a")
@@ -343,6 +354,34 @@ def _scaled_in_place(name: str) -> Callable[..., Any]:
 # -- copies and fillings -------------------------------------------------------------------------------------------
 
 
+def clamp_form(x: Any, low: Any, high: Any, **settings: Any) -> Any:
+    """The values between two numbers of which neither moves 0."""
+    _keeps_zero(x, low, high)
+    x = _once(x)
+    return named(with_values(x, by_name["clamp"](values_of(x), low, high, **settings)), "ClampBackward1")
+
+
+def clamp_in_place(x: Any, low: Any, high: Any, **settings: Any) -> None:
+    """Write the values between two numbers into `x`."""
+    _keeps_zero(x, low, high)
+    x._array.become(_once(x)._array)
+    values = x._array.values
+    by_name["clamp"](values, low, high, out=InPlace(values), **settings)
+
+
+def _keeps_zero(x: Any, low: Any, high: Any) -> None:
+    for bound, is_kept in ((low, low is None or not is_tensor(low) and low <= 0),
+                           (high, high is None or not is_tensor(high) and high >= 0)):  # fmt: skip
+        if not is_kept:
+            raise RuntimeError(f"clamp: the bound {bound} would move the elements that a sparse tensor does not store;"
+                               " call .to_dense() first")  # fmt: skip
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is a tensor of any layout."""
+    return isinstance(x, TensorData)
+
+
 def copy_form(x: Any, source: Any) -> Any:
     """What `x.copy_(source)` becomes."""
     if not is_sparse(x):
@@ -398,12 +437,12 @@ sparse.forms.update(
         "add": add_form, "sub": sub_form, "mul": mul_form, "div": _divided("div", "DivBackward0"),
         "floor_divide": _divided("floor_divide", "NotImplemented"),
         "trunc_divide": _divided("trunc_divide", "DivBackward2"), "pow_scalar": pow_form, "pow": pow_form,
-        "copy": copy_form, "zero": zero_form, "alias": _same, "has_nan": has_nan_form, "absorb": absorb_form,
+        "copy": copy_form, "clamp": clamp_form, "zero": zero_form, "alias": _same, "has_nan": has_nan_form, "absorb": absorb_form,
     }
 )  # fmt: skip
 sparse.in_place_forms.update(
     {
         "add": add_in_place, "sub": sub_in_place, "mul": _scaled_in_place("mul"), "div": _scaled_in_place("div"),
-        "zero": zero_in_place,
+        "zero": zero_in_place, "clamp": clamp_in_place,
     }
 )  # fmt: skip

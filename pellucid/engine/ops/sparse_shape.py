@@ -164,6 +164,17 @@ def narrowed(x: Any, dim: int, start: int, end: int) -> Any:
     return coo(from_array(left), values, size=size, is_coalesced=x._array.is_coalesced)
 
 
+def sliced(x: Any, *, dim: int, start: int, end: int, step: int) -> Any:
+    """`x[..., start:end]`: a copy, since a sparse tensor has no views; steps of 1 only."""
+    if step != 1:
+        raise sparse.not_for_sparse("slice", x._meta)
+    return named(narrowed(x, dim, start, end), "SliceBackward0")
+
+
+def _reshaped(x: Any, **settings: Any) -> Any:
+    raise RuntimeError("reshape is not implemented for sparse tensors: call .to_dense() first")
+
+
 def index_selected(x: Any, index: Any, *, dim: int) -> Any:
     """The parts at several positions, in their order and as often as they are named."""
     meta = need_coo(x, "index_select")._meta
@@ -189,8 +200,8 @@ def index_selected(x: Any, index: Any, *, dim: int) -> Any:
     left[dim] = place
     values = by_name["index_select"](values_of(x), from_array(entry), dim=0)
     return coo(
-        from_array(left), values, size=size, is_coalesced=x._array.is_coalesced and dim == 0,
-        node="IndexSelectBackward0",
+        from_array(left), values, size=size,
+        is_coalesced=x._array.is_coalesced and dim == 0, node="IndexSelectBackward0",
     )  # fmt: skip
 
 
@@ -374,7 +385,7 @@ sparse.forms.update(
         "squeeze_axis": lambda x, *, axis: squeezed(x, (axis,)),
         "squeeze_axes": lambda x, *, axes: squeezed(x, axes),
         "squeeze_all": lambda x: squeezed(x, tuple(range(x._meta.ndim))),
-        "select": selected, "unbind": unbound, "index_select": index_selected, "cat": joined, "stack": stacked,
+        "slice": sliced, "reshape_alias": _reshaped, "select": selected, "unbind": unbound, "index_select": index_selected, "cat": joined, "stack": stacked,
         "sum": summed, "any": any_form, "vector_norm": norm_form,
     }
 )  # fmt: skip

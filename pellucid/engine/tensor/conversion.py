@@ -152,7 +152,11 @@ def _to_device(self: Any, where: device_type, kind: dtype_type) -> Any:
 def type_(self: Any, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
     """The name of its legacy type (`torch.FloatTensor`), or the tensor converted to a dtype or legacy type."""
     if dtype is None:
-        return f"torch.{_LEGACY.get(self.dtype, title(self.dtype))}Tensor"
+        layout = self._meta.layout
+        if layout not in ("strided", "sparse_coo"):
+            raise RuntimeError(f"Unimplemented backend for type() of layout torch.{layout}: ask .dtype and .layout")
+        prefix = "torch.sparse." if layout == "sparse_coo" else "torch."
+        return f"{prefix}{_LEGACY.get(self.dtype, title(self.dtype))}Tensor"
     if isinstance(dtype, str):
         found = [kind for kind in dtypes.ALL if dtype == f"torch.{_LEGACY.get(kind, title(kind))}Tensor"]
         if not found:

@@ -18,7 +18,7 @@ from pellucid.engine.tensor.arguments import as_int, as_size, fitting, is_number
 from pellucid.engine.tensor.creation import check_layout, empty, full, tensor
 from pellucid.engine.tensor.layout import layout as layout_type
 from pellucid.engine.tensor.layout import memory_format as format_type
-from pellucid.engine.tensor.layout import strides_for
+from pellucid.engine.tensor.layout import refuse_pinning, strides_for
 
 
 def _number(value: Any, function: str, name: str) -> Any:
@@ -51,6 +51,7 @@ def arange(
     >>> torch.arange(1, 2.5, 0.5)
     tensor([1.0000, 1.5000, 2.0000])
     """
+    refuse_pinning(pin_memory, device)
     check_layout(layout)
     if start is None and end is None:
         raise TypeError("arange() received an invalid combination of arguments - got (), but expected an end")
@@ -110,6 +111,7 @@ def linspace(
     >>> torch.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
+    refuse_pinning(pin_memory, device)
     return _spaced("linspace", start, end, steps, out, dtype, layout, device, requires_grad, {})
 
 
@@ -132,6 +134,7 @@ def logspace(
     >>> torch.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
+    refuse_pinning(pin_memory, device)
     return _spaced("logspace", start, end, steps, out, dtype, layout, device, requires_grad, {"base": float(base)})
 
 
@@ -185,6 +188,7 @@ def eye(
     tensor([[1., 0.],
             [0., 1.]])
     """
+    refuse_pinning(pin_memory, device)
     check_layout(layout)
     rows = as_int(n, "eye", "n", 1)
     columns = rows if m is None else as_int(m, "eye", "m")
@@ -219,6 +223,7 @@ def empty_like(
     >>> torch.empty_like(torch.ones(2, 3)).shape
     torch.Size([2, 3])
     """
+    refuse_pinning(pin_memory, input._meta.device if device is None and isinstance(input, TensorData) else device)
     if need_tensor(input, "empty_like")._meta.is_sparse and layout is None:
         return _without_entries(input, dtype, requires_grad)
     check_layout(layout)
@@ -248,6 +253,7 @@ def full_like(
     >>> torch.full_like(torch.ones(2), 7)
     tensor([7., 7.])
     """
+    refuse_pinning(pin_memory, input._meta.device if device is None and isinstance(input, TensorData) else device)
     check_layout(layout)
     meta: Meta = need_tensor(input, "full_like")._meta
     if meta.is_sparse and layout is None:
@@ -282,6 +288,7 @@ def zeros_like(
     >>> torch.zeros_like(torch.ones(2))
     tensor([0., 0.])
     """
+    refuse_pinning(pin_memory, input._meta.device if device is None and isinstance(input, TensorData) else device)
     if need_tensor(input, "zeros_like")._meta.is_sparse and layout is None:
         return _without_entries(input, dtype, requires_grad)
     made = full_like(
@@ -306,6 +313,7 @@ def ones_like(
     >>> torch.ones_like(torch.zeros(2))
     tensor([1., 1.])
     """
+    refuse_pinning(pin_memory, input._meta.device if device is None and isinstance(input, TensorData) else device)
     return full_like(
         input, 1, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad, memory_format=memory_format
     )
@@ -327,6 +335,7 @@ def empty_strided(
     >>> torch.empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
     """
+    refuse_pinning(pin_memory, device)
     sizes, strides = as_size((size,), "empty_strided"), as_size((stride,), "empty_strided", "stride")
     check(len(sizes) == len(strides), f"mismatch in length of strides and shape: {list(sizes)} and {list(strides)}")
     span = 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True)) if 0 not in sizes else 0
@@ -334,14 +343,24 @@ def empty_strided(
     return _finish(flat.as_strided(sizes, strides).detach(), requires_grad)
 
 
-def scalar_tensor(s: Any, *, dtype: dtype_type | None = None, device: Any = None, **options: Any) -> Any:
+def scalar_tensor(
+    s: Any,
+    *,
+    dtype: dtype_type | None = None,
+    layout: layout_type | None = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
     """A zero-dim tensor of a number, in the default dtype.
 
     >>> import pellucid as torch
     >>> torch.scalar_tensor(3)
     tensor(3.)
     """
-    return full((), s, dtype=dtype or dtypes.get_default_dtype(), device=device)
+    refuse_pinning(pin_memory, device)
+    kind = dtype or dtypes.get_default_dtype()
+    return full((), s, dtype=kind, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def asarray(
@@ -388,10 +407,13 @@ class CreationMethods:
 
     def new_empty(self: Any, *size: Any, **options: Any) -> Any:
         """An uninitialised tensor with this tensor's dtype and device."""
-        return empty(*size, **_new_options(self, options))
+        layout = {"layout": self.layout} if self._meta.is_sparse else {}
+        return empty(*size, **layout, **_new_options(self, options))
 
     def new_zeros(self: Any, *size: Any, **options: Any) -> Any:
         """Zeros with this tensor's dtype and device."""
+        if self._meta.is_sparse:
+            return self.new_empty(*size, **options)
         return full(as_size(size, "new_zeros"), 0, **_new_options(self, options))
 
     def new_ones(self: Any, *size: Any, **options: Any) -> Any:

@@ -9,14 +9,16 @@ import numpy as np
 from pellucid.engine.core import dtypes, graph
 from pellucid.engine.core.data import from_array, shallow
 from pellucid.engine.core.dispatch import wrote
-from pellucid.engine.core.errors import check, wrap_dim
+from pellucid.engine.core.errors import check
 from pellucid.engine.core.modes import state
 from pellucid.engine.core.sparse import BSC, BSR, COO, CSC, CSR, TITLES
 from pellucid.engine.ops import arithmetic, sparse_arithmetic, sparse_products, sparse_shape
 from pellucid.engine.ops import sparse_layout as ops
 from pellucid.engine.ops.memory import cast
 from pellucid.engine.tensor.arguments import as_dim, as_dims, as_int, as_ints, deliver, need_tensor
+from pellucid.engine.tensor.joining import stack
 from pellucid.engine.tensor.layout import layout as layout_type
+from pellucid.engine.tensor.linalg import addmm, mm
 
 
 def _expected(x: Any, name: str, kind: str, layouts: tuple[str, ...]) -> Any:
@@ -203,6 +205,8 @@ def to_layout(self: Any, name: str, blocksize: Any = None, dense: Any = None) ->
     if meta.layout == name and (not is_blocked or self._array.values._meta.shape[1:3] == blocksize):
         return self
     rest = meta.dense_dim if meta.is_sparse else 0 if dense is None else as_int(dense, "to_sparse", "dense_dim")
+    if meta.layout == "strided" and meta.ndim - rest > 2:
+        return _batch_to_layout(self, name, blocksize, rest)
     check(
         meta.ndim - rest == 2,
         f"to_sparse: only matrices have layout torch.{name} here (with trailing dense dimensions as dense_dim), not"
@@ -211,6 +215,25 @@ def to_layout(self: Any, name: str, blocksize: Any = None, dense: Any = None) ->
     entries = ops.to_coo(self, sparse_dim=2) if meta.layout == "strided" else self
     entries = ops.coalesce(entries) if entries._meta.layout == COO else ops.to_coo(entries)
     return ops.to_compressed(entries, layout=name, blocksize=blocksize, node=_NODES[name])
+
+
+def _batch_to_layout(self: Any, name: str, blocksize: Any, rest: int) -> Any:
+    """A batch of matrices, of which each must have equally many entries."""
+    lead = tuple(self._meta.shape[: self._meta.ndim - rest - 2])
+    rows = self.reshape(-1, *self._meta.shape[len(lead) :])
+    made = [to_layout(rows[i], name, blocksize, rest) for i in range(rows._meta.shape[0])]
+    check(bool(made), "to_sparse: expected a batch of at least one matrix")
+    check(
+        len({stored(each) for each in made}) == 1,
+        "Expect the same number of specified elements per batch: pad with explicit zeros, or convert one by one",
+    )
+    parts = [
+        stack([getattr(each._array, part) if part != "values" else ops.values_of(each) for each in made])
+        for part in ("index", "plain", "values")
+    ]
+    index, plain, held = [part.reshape(*lead, *part._meta.shape[1:]) for part in parts]
+    size = tuple(self._meta.shape)
+    return ops.compressed(index, plain, held, size=size, layout=name, dense_dim=rest, node=_NODES[name])
 
 
 def sparse_mask(self: Any, mask: Any) -> Any:
@@ -432,16 +455,7 @@ def _columns(step: int, length: int, shape: tuple[int, int]) -> np.ndarray:
     return np.arange(max(0, step), max(min(length, shape[1], shape[0] + step), max(0, step)))
 
 
-# -- what strided tensors do otherwise -----------------------------------------------------------------------------
-
-
-def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:
-    """A copy of the part from `start` on."""
-    axis = wrap_dim(dim, input._meta.ndim)
-    size = input._meta.shape[axis]
-    first = start + size if start < 0 else start
-    check(0 <= length and first + length <= size, f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
-    return sparse_shape.narrowed(input, axis, first, first + length)
+# -- nothing stored ------------------------------------------------------------------------------------------------
 
 
 def without_entries(shape: tuple[int, ...], kind: Any, layout: Any, requires_grad: bool) -> Any:
@@ -451,3 +465,18 @@ def without_entries(shape: tuple[int, ...], kind: Any, layout: Any, requires_gra
         check(layout._name in (CSR, CSC), f"zeros and empty make no {layout} tensors; use torch.sparse_bsr_tensor")
         made = to_layout(made, layout._name)
     return made.requires_grad_() if requires_grad else made
+
+
+def _matrix_product(name: str, product: Any) -> Any:
+    """One of the names that sparse products had before `mm` and `addmm` took sparse operands."""
+
+    def function(*args: Any, **settings: Any) -> Any:
+        return product(*args, **settings)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`torch.{product.__name__}` by an older name."
+    return function
+
+
+dsmm, hsmm, spmm = (_matrix_product(name, mm) for name in ("dsmm", "hsmm", "spmm"))
+saddmm = _matrix_product("saddmm", addmm)

@@ -17,6 +17,8 @@ from pellucid.engine.tensor.ranges import empty_strided
 
 
 def _copied(view: Any) -> Any:
+    if view._meta.is_sparse:  # never a view
+        return view
     return clone(view, strides=contiguous_strides(tuple(view._meta.shape)))
 
 

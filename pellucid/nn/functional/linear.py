@@ -79,11 +79,12 @@ def embedding(
     >>> torch.nn.functional.embedding(torch.tensor([1]), torch.tensor([[1.0], [2.0]]))
     tensor([[2.]])
     """
-    _refuse_sparse_gradient("embedding", sparse, weight)
     padding = _padding(padding_idx, weight)
     if max_norm is not None:
         renormalise_rows(weight, input, max_norm, norm_type)
-    return ops.embedding(weight, input, padding_idx=padding, scale_grad_by_freq=bool(scale_grad_by_freq))
+    return ops.embedding(
+        weight, input, padding_idx=padding, scale_grad_by_freq=bool(scale_grad_by_freq), sparse=bool(sparse)
+    )
 
 
 def embedding_bag(
@@ -110,7 +111,6 @@ def embedding_bag(
     tensor([[2.],
             [8.]])
     """
-    _refuse_sparse_gradient("embedding_bag", sparse, weight)
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
@@ -122,6 +122,8 @@ def embedding_bag(
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and scale_grad_by_freq:
         raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
     if max_norm is not None:
         renormalise_rows(weight, input, max_norm, norm_type)
     if per_sample_weights is not None and mode != "sum":
@@ -132,6 +134,7 @@ def embedding_bag(
     return bag_ops.embedding_bag(
         weight, input, offsets, per_sample_weights, mode=mode, last=bool(include_last_offset),
         padding_idx=bag_padding(padding_idx, weight), scale_grad_by_freq=bool(scale_grad_by_freq),
+        sparse=bool(sparse),
     )[0]  # fmt: skip
 
 
@@ -166,14 +169,6 @@ def bag_padding(padding_idx: int | None, weight: Any) -> int:
         f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}",
     )
     return padding_idx % rows
-
-
-def _refuse_sparse_gradient(name: str, sparse: bool, weight: Any) -> None:
-    """`sparse` only chooses the gradient's layout, so it is harmless where there is no gradient."""
-    if sparse and weight.requires_grad and pellucid.is_grad_enabled():
-        raise NotImplementedError(
-            f"{name}(sparse=True) needs sparse gradients, which Pellucid does not have; use sparse=False"
-        )
 
 
 def _padding(padding_idx: int | None, weight: Any) -> int:

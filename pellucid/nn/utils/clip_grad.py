@@ -92,7 +92,7 @@ def _culprits(tensors: list[Tensor]) -> str:
     """Which of the tensors hold NaN or inf, by position and shape."""
     found = [
         f"gradient {index} of shape {tuple(tensor.shape)} holds {'NaN' if tensor.isnan().any() else 'inf'}"
-        for index, tensor in enumerate(tensors)
+        for index, tensor in enumerate([each.to_dense() for each in tensors])
         if not tensor.isfinite().all()
     ]
     if not found:

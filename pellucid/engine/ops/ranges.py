@@ -16,8 +16,8 @@ from pellucid.engine.core.op import op
 @op(half="keep")
 def arange(*, start: Any, step: Any, count: int, dtype: dtype_type, device: device_type) -> np.ndarray:
     """start, start + step, …"""
-    if dtype.category <= 1 and isinstance(start, int) and isinstance(step, int):
-        return (start + step * np.arange(count, dtype=np.int64)).astype(dtype.numpy)
+    if dtype.category <= 1:
+        return (int(start) + int(step) * np.arange(count, dtype=np.int64)).astype(dtype.numpy)
     return (start + step * np.arange(count, dtype=np.float64)).astype(dtype.numpy)
 
 

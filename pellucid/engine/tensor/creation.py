@@ -20,7 +20,7 @@ from pellucid.engine.ops import memory as ops
 from pellucid.engine.tensor.arguments import as_size, fitting
 from pellucid.engine.tensor.layout import layout as layout_type
 from pellucid.engine.tensor.layout import memory_format as format_type
-from pellucid.engine.tensor.layout import strided, strides_for
+from pellucid.engine.tensor.layout import refuse_pinning, strided, strides_for
 
 
 def set_default_dtype(d: Any) -> None:
@@ -66,6 +66,7 @@ def tensor(
     tensor([[1, 2],
             [3, 4]])
     """
+    refuse_pinning(pin_memory, device)
     where, dtype = usable(device), dtypes.as_dtype(dtype)
     if isinstance(data, TensorData):
         import warnings
@@ -307,6 +308,7 @@ def zeros(
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
+    refuse_pinning(pin_memory, device)
     if layout is not None and layout is not strided and out is None:
         return _without_entries(as_size(sizes if size is None else (size,), "zeros"), dtype, layout, requires_grad)
     return _of_value(as_size(sizes if size is None else (size,), "zeros"), 0, out, dtype, device, requires_grad, layout)
@@ -328,6 +330,7 @@ def ones(
     >>> torch.ones(2)
     tensor([1., 1.])
     """
+    refuse_pinning(pin_memory, device)
     return _of_value(as_size(sizes if size is None else (size,), "ones"), 1, out, dtype, device, requires_grad, layout)
 
 
@@ -348,6 +351,7 @@ def full(
     >>> torch.full((2,), 7)
     tensor([7, 7])
     """
+    refuse_pinning(pin_memory, device)
     dtype = dtypes.as_dtype(dtype)
     if isinstance(fill_value, TensorData):
         if fill_value._meta.ndim:
@@ -382,6 +386,7 @@ def empty(
     >>> torch.empty(2, 3).shape
     torch.Size([2, 3])
     """
+    refuse_pinning(pin_memory, device)
     shape = as_size(sizes if size is None else (size,), "empty")
     if layout is not None and layout is not strided and out is None:
         return _without_entries(shape, dtype, layout, requires_grad)

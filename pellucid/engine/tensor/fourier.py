@@ -20,7 +20,7 @@ from pellucid.engine.ops.padding import constant_pad
 from pellucid.engine.tensor.arguments import as_int, as_ints, deliver, need_tensor
 from pellucid.engine.tensor.joining import roll
 from pellucid.engine.tensor.layout import layout as layout_type
-from pellucid.engine.tensor.layout import strided
+from pellucid.engine.tensor.layout import refuse_pinning, strided
 
 Ints = tuple[int, ...]
 
@@ -444,6 +444,7 @@ def fftfreq(
     >>> torch.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
+    refuse_pinning(pin_memory, device)
     return _frequencies("fftfreq", n, d, out, dtype, layout, device, requires_grad)
 
 
@@ -464,6 +465,7 @@ def rfftfreq(
     >>> torch.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])
     """
+    refuse_pinning(pin_memory, device)
     return _frequencies("rfftfreq", n, d, out, dtype, layout, device, requires_grad)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pellucid.engine.core.device import usable
+from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import Meta, channels_last_strides, contiguous_strides, preserved_strides
 
 
@@ -18,6 +20,15 @@ class layout:  # noqa: N801 - PyTorch's name
 
     def __reduce__(self) -> Any:
         return self._name
+
+
+def refuse_pinning(pin_memory: bool, device: Any) -> None:
+    """RuntimeError where page-locked memory is asked for on the CPU: no accelerator is there to allocate it."""
+    check(
+        not pin_memory or usable(device).type != "cpu",
+        "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this "
+        "system. Leave pin_memory= away",
+    )
 
 
 strided = layout("strided")

@@ -16,6 +16,7 @@ from pellucid.engine.tensor.arguments import as_int, as_size, deliver, need_tens
 from pellucid.engine.tensor.creation import empty
 from pellucid.engine.tensor.layout import layout as layout_type
 from pellucid.engine.tensor.layout import memory_format as format_type
+from pellucid.engine.tensor.layout import refuse_pinning
 
 
 def _fill(self: Any, stream: str, *parameters: Any, generator: Any) -> Any:
@@ -112,6 +113,7 @@ def rand(
     >>> _ = torch.manual_seed(0); torch.rand(2)
     tensor([0.4963, 0.7682])
     """
+    refuse_pinning(pin_memory, device)
     made = _made(as_size(size, "rand"), lambda t: uniform_(t, generator=generator), out, dtype, layout, device)
     return made.requires_grad_(requires_grad) if requires_grad else made
 
@@ -132,6 +134,7 @@ def randn(
     >>> _ = torch.manual_seed(0); torch.randn(2)
     tensor([ 1.5410, -0.2934])
     """
+    refuse_pinning(pin_memory, device)
     made = _made(as_size(size, "randn"), lambda t: normal_(t, generator=generator), out, dtype, layout, device)
     return made.requires_grad_(requires_grad) if requires_grad else made
 
@@ -155,6 +158,7 @@ def randint(
     >>> _ = torch.manual_seed(0); torch.randint(10, (3,))
     tensor([4, 9, 3])
     """
+    refuse_pinning(pin_memory, device)
     if size is None:
         low, high, size = (0, low, high) if not isinstance(high, int) or high is None else (low, high, size)
     if high is None:
@@ -188,6 +192,7 @@ def randperm(
     >>> _ = torch.manual_seed(0); torch.randperm(4)
     tensor([0, 1, 3, 2])
     """
+    refuse_pinning(pin_memory, device)
     count = as_int(n, "randperm", "n", 1)
     check(count >= 0, f"n must be non-negative, got {count}")
     kind = dtypes.as_dtype(dtype) or (out.dtype if out is not None else dtypes.int64)
@@ -211,6 +216,7 @@ def rand_like(
     dtype: dtype_type | None = None,
     layout: layout_type | None = None,
     device: Any = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
     memory_format: format_type | None = None,
 ) -> Any:
@@ -220,6 +226,7 @@ def rand_like(
     >>> torch.rand_like(torch.ones(2, 3)).shape
     torch.Size([2, 3])
     """
+    refuse_pinning(pin_memory, input._meta.device if device is None and isinstance(input, TensorData) else device)
     made = uniform_(_like(input, dtype, device, memory_format), generator=generator)
     return made.requires_grad_() if requires_grad else made
 
@@ -231,6 +238,7 @@ def randn_like(
     dtype: dtype_type | None = None,
     layout: layout_type | None = None,
     device: Any = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
     memory_format: format_type | None = None,
 ) -> Any:
@@ -240,6 +248,7 @@ def randn_like(
     >>> torch.randn_like(torch.ones(2, 3)).shape
     torch.Size([2, 3])
     """
+    refuse_pinning(pin_memory, input._meta.device if device is None and isinstance(input, TensorData) else device)
     made = normal_(_like(input, dtype, device, memory_format), generator=generator)
     return made.requires_grad_() if requires_grad else made
 
@@ -253,6 +262,7 @@ def randint_like(
     dtype: dtype_type | None = None,
     layout: layout_type | None = None,
     device: Any = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
     memory_format: format_type | None = None,
 ) -> Any:
@@ -262,6 +272,7 @@ def randint_like(
     >>> torch.randint_like(torch.ones(2), 5).dtype
     torch.float32
     """
+    refuse_pinning(pin_memory, input._meta.device if device is None and isinstance(input, TensorData) else device)
     if high is None:
         low, high = 0, low
     made = _fill(_like(input, dtype, device, memory_format), "integers", int(low), int(high), generator=generator)
@@ -269,7 +280,17 @@ def randint_like(
 
 
 def normal(
-    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, **options: Any
+    mean: Any,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Any = None,
+    out: Any = None,
+    dtype: dtype_type | None = None,
+    layout: layout_type | None = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Any:
     """Normals of a mean and deviation: two numbers and a size, or tensors of either.
 
@@ -277,6 +298,7 @@ def normal(
     >>> torch.normal(torch.zeros(3), 1.0).shape
     torch.Size([3])
     """
+    refuse_pinning(pin_memory, device)
     if isinstance(mean, TensorData) or isinstance(std, TensorData):
         if size is not None:
             raise TypeError(
@@ -291,11 +313,11 @@ def normal(
         as_size((size,), "normal"),
         lambda t: normal_(t, mean, std, generator=generator),
         out,
-        options.get("dtype"),
-        options.get("layout"),
-        options.get("device"),
+        dtype,
+        layout,
+        device,
     )
-    return made.requires_grad_() if options.get("requires_grad") else made
+    return made.requires_grad_() if requires_grad else made
 
 
 def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = None) -> Any:

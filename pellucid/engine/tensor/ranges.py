@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 from pellucid.engine.core import dtypes
@@ -64,8 +65,10 @@ def arange(
     whole = all(isinstance(each, int) for each in (first, last, gap))
     kind = dtypes.as_dtype(dtype)
     kind = kind or (out.dtype if out is not None else dtypes.int64 if whole else dtypes.get_default_dtype())
-    if kind.category <= 1 and whole:
-        count = -(-(last - first) // gap)
+    if kind is dtypes.int64:
+        first, last, gap = int(first), int(last), int(gap)  # PyTorch counts in the integers here only
+        check(gap != 0, "step must be nonzero: an int64 range cannot advance by a fraction", ValueError)
+        count = -((first - last) // gap)
     else:
         count = math.ceil((last - first) / gap)
     made = ops.arange(
@@ -79,7 +82,17 @@ def arange(
     return _finish(made, requires_grad)
 
 
-def range_(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> Any:
+def range_(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Any = None,
+    dtype: dtype_type | None = None,
+    layout: layout_type | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Any:
     """Deprecated: like `arange`, including the end. Use arange.
 
     >>> import pellucid as torch
@@ -87,10 +100,25 @@ def range_(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> An
     tensor([0, 1, 2])
     """
     if end is None:
-        start, end = 0, start
-    options.setdefault("dtype", dtypes.get_default_dtype())
-    count = int((end - start) / step) + 1
-    return arange(start, start + count * step - step / 2, step, **options)
+        raise TypeError("range() missing 1 required argument: 'end': range(start, end) includes both")
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
+    check_layout(layout)
+    first, last, gap = _number(start, "range", "start"), _number(end, "range", "end"), _number(step, "range", "step")
+    check(gap != 0, "step must be nonzero")
+    check(math.isfinite(first) and math.isfinite(last), f"unsupported range: {first} -> {last}")
+    check((last - first) * gap >= 0, "upper bound and lower bound inconsistent with step sign")
+    kind = dtypes.as_dtype(dtype) or (out.dtype if out is not None else dtypes.get_default_dtype())
+    if kind.category <= 1:
+        first, last, gap = int(first), int(last), int(gap)
+        check(gap != 0, "step must be nonzero: a range of integers cannot advance by a fraction")
+    where = usable(device if out is None else out.device)
+    count = math.floor((last - first) / gap) + 1
+    return _finish(ops.arange(start=first, step=gap, count=count, dtype=kind, device=where, out=out), requires_grad)
 
 
 def linspace(
@@ -401,9 +429,12 @@ def _new_options(self: Any, options: dict[str, Any]) -> dict[str, Any]:
 class CreationMethods:
     """Rows of `Tensor`: factories that take dtype and device from a tensor."""
 
-    def new_tensor(self: Any, data: Any, **options: Any) -> Any:
+    def new_tensor(
+        self: Any, data: Any, *, dtype: dtype_type | None = None, device: Any = None, requires_grad: bool = False
+    ) -> Any:
         """A new tensor of `data` with this tensor's dtype and device."""
-        return tensor(data, **_new_options(self, options))
+        options = _new_options(self, {"dtype": dtype, "device": device})
+        return tensor(data, requires_grad=requires_grad, **options)
 
     def new_empty(self: Any, *size: Any, **options: Any) -> Any:
         """An uninitialised tensor with this tensor's dtype and device."""

@@ -16,6 +16,7 @@ from pellucid.engine.tensor import return_types
 from pellucid.engine.tensor.arguments import as_int, as_ints, deliver, is_number, need_operand, need_tensor
 from pellucid.engine.tensor.creation import check_layout
 from pellucid.engine.tensor.layout import layout as layout_type
+from pellucid.engine.tensor.layout import refuse_pinning
 from pellucid.engine.tensor.ranges import scalar_tensor
 
 
@@ -211,6 +212,7 @@ def tril_indices(
     dtype: dtype_type | None = None,
     device: Any = None,
     layout: layout_type | None = None,
+    pin_memory: bool = False,
 ) -> Any:
     """Rows and columns of the elements on and below a diagonal of a matrix, as a 2 × n tensor.
 
@@ -219,6 +221,7 @@ def tril_indices(
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
+    refuse_pinning(pin_memory, device)
     return _pattern("tril_indices", False, row, col, offset, dtype, device, layout)
 
 
@@ -230,6 +233,7 @@ def triu_indices(
     dtype: dtype_type | None = None,
     device: Any = None,
     layout: layout_type | None = None,
+    pin_memory: bool = False,
 ) -> Any:
     """Rows and columns of the elements on and above a diagonal of a matrix, as a 2 × n tensor.
 
@@ -238,6 +242,7 @@ def triu_indices(
     tensor([[0, 0, 1],
             [0, 1, 1]])
     """
+    refuse_pinning(pin_memory, device)
     return _pattern("triu_indices", True, row, col, offset, dtype, device, layout)
 
 

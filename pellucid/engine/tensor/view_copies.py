@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import Meta, Size, contiguous_strides
 from pellucid.engine.ops.memory import clone
@@ -13,6 +14,7 @@ from pellucid.engine.tensor import shape, splitting
 from pellucid.engine.tensor.arguments import as_int, as_ints, as_size, deliver, need_tensor
 from pellucid.engine.tensor.indexing import nonzero
 from pellucid.engine.tensor.joining import cat
+from pellucid.engine.tensor.layout import layout as layout_type
 from pellucid.engine.tensor.ranges import empty_strided
 
 
@@ -124,7 +126,16 @@ def broadcast_shapes(*shapes: Any) -> Size:
     return Size(result)
 
 
-def empty_permuted(size: Any, physical_layout: Any, **options: Any) -> Any:
+def empty_permuted(
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: dtype_type | None = None,
+    layout: layout_type | None = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
     """An uninitialised tensor whose dimensions lie in memory in the given order, the slowest first.
 
     >>> import pellucid as torch
@@ -147,7 +158,15 @@ def empty_permuted(size: Any, physical_layout: Any, **options: Any) -> Any:
     for axis in reversed(order):
         strides[axis] = step
         step *= max(sizes[axis], 1)
-    return empty_strided(sizes, tuple(strides), **options)
+    return empty_strided(
+        sizes,
+        tuple(strides),
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        pin_memory=pin_memory,
+        requires_grad=requires_grad,
+    )
 
 
 def fill(input: Any, value: Any) -> Any:

@@ -15,7 +15,7 @@ from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import windows as ops
 from pellucid.engine.tensor.arguments import as_int
 from pellucid.engine.tensor.layout import layout as layout_type
-from pellucid.engine.tensor.layout import strided
+from pellucid.engine.tensor.layout import refuse_pinning, strided
 
 Numbers = tuple[float, ...]
 
@@ -61,6 +61,7 @@ def hann_window(
     >>> torch.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
+    refuse_pinning(pin_memory, device)
     return _window("hann", window_length, periodic, (), dtype, layout, device, requires_grad)
 
 
@@ -82,6 +83,7 @@ def hamming_window(
     >>> torch.hamming_window(4)
     tensor([0.0800, 0.5400, 1.0000, 0.5400])
     """
+    refuse_pinning(pin_memory, device)
     parameters = (float(alpha), float(beta))
     return _window("hamming", window_length, periodic, parameters, dtype, layout, device, requires_grad)
 
@@ -102,6 +104,7 @@ def blackman_window(
     >>> torch.blackman_window(4)[1:]
     tensor([0.3400, 1.0000, 0.3400])
     """
+    refuse_pinning(pin_memory, device)
     return _window("blackman", window_length, periodic, (), dtype, layout, device, requires_grad)
 
 
@@ -121,6 +124,7 @@ def bartlett_window(
     >>> torch.bartlett_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
+    refuse_pinning(pin_memory, device)
     return _window("bartlett", window_length, periodic, (), dtype, layout, device, requires_grad)
 
 
@@ -141,6 +145,7 @@ def kaiser_window(
     >>> torch.kaiser_window(3, False, 8.0)
     tensor([0.0023, 1.0000, 0.0023])
     """
+    refuse_pinning(pin_memory, device)
     return _window("kaiser", window_length, periodic, (float(beta),), dtype, layout, device, requires_grad)
 
 

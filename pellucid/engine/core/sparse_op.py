@@ -60,8 +60,9 @@ class SparseNode(Node):
 
     def __init__(self, op: SparseOp, operands: tuple[Any, ...], settings: dict[str, Any], needs: list[bool],
                  meta: Any) -> None:  # fmt: skip
-        edges = [
-            gradient_edge(each) if isinstance(each, TensorData) and requires_grad(each) else None for each in operands
+        edges = [  # an operand without a rule, such as a mask, only says where
+            gradient_edge(each) if needed and name in op.rules else None
+            for name, each, needed in zip(op.operands, operands, needs, strict=False)
         ]
         super().__init__(tuple(edges), (meta,))
         self.op = op
@@ -89,15 +90,13 @@ class SparseNode(Node):
             )
         known = {
             name: each.get(self) if isinstance(each, SavedTensor) else each for name, each in self.held.items()
-        } | self.settings
-        known["dy"] = gradients[0]
+        }
+        known |= {**(self.op.body.__kwdefaults__ or {}), **self.settings, "dy": gradients[0]}
         results: list[Any] = []
         for name, edge in zip(self.op.operands, self.edges, strict=False):
             rule = self.op.rules.get(name)
-            if edge is None:
+            if edge is None or rule is None:
                 results.append(None)
-            elif rule is None:
-                raise RuntimeError(f"derivative for {self.op.name} with respect to {name} is not implemented")
             else:
                 results.append(rule(**{each: known[each] for each in _parameters(rule)}))
         return results

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def _lines(shape: tuple[int, ...], index: np.ndarray, dim: int) -> tuple[np.ndar
 
 
 @op(half="keep")
-def gather(x: np.ndarray, index: np.ndarray, *, dim: int) -> np.ndarray:
+def gather(x: np.ndarray, index: np.ndarray, *, dim: int, sparse_grad: bool = False) -> np.ndarray:
     """y[i][j] = x[index[i][j]][j] along axis `dim`; the index may be smaller than `x` along the others."""
     if not x.ndim:
         _in_bounds(index, 1, dim)
@@ -60,7 +61,7 @@ def gather(x: np.ndarray, index: np.ndarray, *, dim: int) -> np.ndarray:
 
 
 @gather.meta
-def gather_meta(x: Meta, index: Meta, *, dim: int) -> Meta:
+def gather_meta(x: Meta, index: Meta, *, dim: int, sparse_grad: bool = False) -> Meta:
     _same_rank(x, index, "gather")
     for axis in range(index.ndim if index.numel and x.ndim else 0):
         check(
@@ -73,7 +74,10 @@ def gather_meta(x: Meta, index: Meta, *, dim: int) -> Meta:
 
 
 @gather.vjp("x")
-def gather_dx(dy: Any, index: Any, x_meta: Meta, dim: int) -> Any:
+def gather_dx(dy: Any, index: Any, x_meta: Meta, dim: int, sparse_grad: bool) -> Any:
+    if sparse_grad:  # by name: most programs have no sparse gradients
+        layouts = importlib.import_module("pellucid.engine.ops.sparse_shape")
+        return layouts.gathered_entries(dy, index, x_meta, dim)
     return scatter(zeros(x_meta), dy, index, dim=dim, reduce="add")
 
 

@@ -16,6 +16,7 @@ from pellucid.engine.core.plan import quietly
 from pellucid.engine.core.sparse import BSC, BSR, COO, CSC, CSR, SparseMeta, sparse_tensor
 from pellucid.engine.core.sparse_op import sparse_op
 from pellucid.engine.ops import indexing
+from pellucid.engine.ops.shape import permute, reshape_to
 
 Ints = tuple[int, ...]
 
@@ -202,10 +203,26 @@ def to_dense_dx(dy: Any, x: Any, masked_grad: bool = True) -> Any:
 @sparse_op("SparseMaskBackward0")
 def sparse_mask(x: Any, mask: Any) -> Any:
     """The elements of `x`, dense or sparse, where `mask` has entries."""
+    if mask._meta.layout in (BSR, BSC):
+        return with_values(mask, _blocks_at(x, mask))
     if mask._meta.layout != COO:
         where = from_array(expanded(mask._array.index._array, mask._array.plain._array, mask._meta.layout))
         return with_values(mask, entries_at(x, where))
     return with_values(mask, entries_at(x, mask._array.index))
+
+
+def _blocks_at(x: Any, mask: Any) -> Any:
+    """The blocks of a matrix where a blocked mask has some."""
+    dense = to_dense(x) if x._meta.is_sparse else x
+    parts = mask._array
+    height, width = parts.values._meta.shape[1:3]
+    rows, columns = (size // step for size, step in zip(dense._meta.shape, (height, width), strict=False))
+    rest = tuple(dense._meta.shape[2:])
+    blocks = permute(
+        reshape_to(dense, (rows, height, columns, width, *rest)), dims=(0, 2, 1, 3, *range(4, 4 + len(rest)))
+    )
+    where = expanded(parts.index._array, parts.plain._array, mask._meta.layout)
+    return indexing.index(blocks, *[from_array(row) for row in np.ascontiguousarray(where)])
 
 
 @sparse_mask.vjp("x")
@@ -220,7 +237,7 @@ def to_coo(x: Any, *, sparse_dim: int | None = None) -> Any:
     """The COO tensor with these elements; of a dense one those other than 0 (rows of them with fewer `sparse_dim`)."""
     meta = x._meta
     if meta.is_sparse:
-        return _decompressed(x)
+        return shallow(x) if meta.layout == COO else _decompressed(x)
     array = x._array
     dims = meta.ndim if sparse_dim is None else sparse_dim
     if not dims:

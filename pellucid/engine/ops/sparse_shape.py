@@ -14,6 +14,7 @@ from pellucid.engine.core.plan import quietly
 from pellucid.engine.core.sparse import COO, CSC, CSR, SparseMeta
 from pellucid.engine.core.sparse_op import sparse_op
 from pellucid.engine.ops import memory
+from pellucid.engine.ops.shape import reshape_to
 from pellucid.engine.ops.sparse_arithmetic import is_sparse, named
 from pellucid.engine.ops.sparse_layout import (
     coalesce,
@@ -25,8 +26,8 @@ from pellucid.engine.ops.sparse_layout import (
     numbered,
     parts_of,
     sparse_mask,
-    to_coo,
     to_compressed,
+    to_coo,
     to_dense,
     values_of,
     with_values,
@@ -354,9 +355,7 @@ def softmax_entries_dx(dy: Any, x: Any, dim: int, logarithm: bool) -> Any:
     weighted = incoming if logarithm else incoming * share
     _, place = np.unique(groups._array, return_inverse=True)
     rows = int(place.max(initial=-1)) + 1
-    base = memory.full(
-        size=(rows, *weighted._meta.shape[1:]), value=0, dtype=weighted._meta.dtype, device=weighted._meta.device
-    )
+    base = from_array(np.zeros((rows, *weighted._meta.shape[1:]), weighted._meta.dtype.numpy))
     totals = by_name["index_add"](base, weighted, from_array(place), dim=0, alpha=1)
     spread = by_name["index_select"](totals, from_array(place), dim=0)
     return with_values(x, incoming - share * spread if logarithm else share * (incoming - spread))
@@ -389,3 +388,14 @@ sparse.forms.update(
         "sum": summed, "any": any_form, "vector_norm": norm_form,
     }
 )  # fmt: skip
+
+
+def gathered_entries(dy: Any, index: Any, x_meta: Any, dim: int) -> Any:
+    """The gradient of `gather(sparse_grad=True)`: an entry per element that was read."""
+    positions = index._array
+    where = np.indices(positions.shape).reshape(positions.ndim, positions.size)
+    if positions.ndim:
+        where[dim] = positions.reshape(-1)
+    made = coo(from_array(where.astype(np.int64)), reshape_to(dy, (positions.size,)), size=tuple(x_meta.shape))
+    made._array.is_coalesced = positions.size < 2
+    return made

@@ -32,12 +32,10 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: 
     tensor([[2],
             [3]])
     """
-    check(
-        not sparse_grad,
-        "gather(sparse_grad=True) is not available: Pellucid's gradients are dense; leave it away",
-        NotImplementedError,
-    )
-    return ops.gather(input, need_tensor(index, "gather", "index", 3), dim=_axis(input, dim, "gather"), out=out)
+    where, axis = need_tensor(index, "gather", "index", 3), _axis(input, dim, "gather")
+    if sparse_grad:
+        return ops.gather(input, where, dim=axis, sparse_grad=True, out=out)
+    return ops.gather(input, where, dim=axis, out=out)
 
 
 def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any = None) -> Any:

@@ -46,6 +46,9 @@ def fused(rule: Any, arguments: dict[str, Any]) -> Callable[[dict[str, Any]], An
         return None
     if len(rule.fused) >= 256:
         rule.fused.clear()
+    if any([isinstance(part, Meta) and part.is_sparse for part in parts]):  # its array is no array
+        rule.fused[key] = None
+        return None
     made = registry.rule_kernel_for(rule, arguments)
     if made is None and not _too_many_numbers(rule, key):
         made = _fuse(rule, arguments)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import pellucid
 from pellucid import Tensor
+from pellucid.engine.core.kernels import update
 from pellucid.optim.optimizer import Optimizer, _get_capturable_supported_devices, _get_scalar_dtype
 
 
@@ -189,7 +190,10 @@ class RuleOptimizer(Optimizer):
             return
         settings = self._settings(group)
         maximize = settings.get("maximize", False)
-        for param, grad, state in zip(params, grads, states, strict=True):
+        items = list(zip(params, grads, states, strict=True))
+        if not maximize:
+            items = update(self._rule, items, settings)
+        for param, grad, state in items:
             if maximize:
                 grad = -grad
             if self._complex_as_real and param.is_complex():

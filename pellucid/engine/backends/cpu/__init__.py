@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pellucid.engine.backends.cpu import jit, pointwise, registry, rules
+from pellucid.engine.backends.cpu import jit, memory, pointwise, registry, rules
 from pellucid.engine.core.meta import Meta
 
 
@@ -22,7 +22,11 @@ class Backend:
 
     @staticmethod
     def pointwise_kernel(
-        op: Any, metas: tuple[Any, ...], casts: list[Any], meta: Meta, settings: dict[str, Any],
+        op: Any,
+        metas: tuple[Any, ...],
+        casts: list[Any],
+        meta: Meta,
+        settings: dict[str, Any],
         reference: Callable[..., Any],
     ) -> Any:
         """The kernels of a pointwise operator for a new result and into a given array, or None."""
@@ -33,7 +37,20 @@ class Backend:
         """A gradient rule as one loop, or None where it stays operators."""
         return rules.fused(rule, arguments)
 
+    @staticmethod
+    def update(rule: Any, items: list[Any], settings: dict[str, Any]) -> list[Any]:
+        """Apply an optimizer's rule to what compiled loops can update; the items that are left."""
+        from pellucid.engine.backends.cpu.updates import update
+
+        return update(rule, items, settings)
+
+    empty_cache = staticmethod(memory.give_back)
+    memory_statistics = staticmethod(memory.statistics)
+
 
 def backend() -> type[Backend] | None:
     """This backend, or None where its kernels are switched off or cannot be entered."""
-    return Backend if jit.kernels_enabled() else None
+    if not jit.kernels_enabled():
+        return None
+    memory.keep_freed_memory()
+    return Backend

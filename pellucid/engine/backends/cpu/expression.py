@@ -20,8 +20,7 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOAT16, FLOAT32, FLOAT64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 BOOL = np.dtype(np.bool_)
 STORED = frozenset(
-    [BFLOAT16, FLOAT16, FLOAT32, FLOAT64, BOOL]
-    + [np.dtype(f"{sign}{size}") for sign in "iu" for size in (1, 2, 4, 8)]
+    [BFLOAT16, FLOAT16, FLOAT32, FLOAT64, BOOL] + [np.dtype(f"{sign}{size}") for sign in "iu" for size in (1, 2, 4, 8)]
 )
 _UFUNCS = {
     np.add: "add", np.subtract: "sub", np.multiply: "mul", np.true_divide: "div", np.negative: "neg",

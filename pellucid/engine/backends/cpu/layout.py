@@ -59,6 +59,4 @@ def layout(result: Meta, operands: list[Meta]) -> Layout:
 
 def _broadcast(meta: Meta, result: Meta) -> list[int]:
     missing = result.ndim - meta.ndim
-    return [0] * missing + [
-        0 if size == 1 else stride for size, stride in zip(meta.shape, meta.strides, strict=True)
-    ]
+    return [0] * missing + [0 if size == 1 else stride for size, stride in zip(meta.shape, meta.strides, strict=True)]

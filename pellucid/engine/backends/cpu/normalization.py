@@ -170,7 +170,9 @@ def _layer_backward(has_weight: bool, wants_weight: bool, wants_bias: bool) -> C
             centre, scale = b.load(at(b, centres, row)), b.load(at(b, scales, row))
 
             def hat(index: Any, lanes: int) -> Any:
-                return b.fmul(b.fsub(span.load(source, index, lanes), span.wide(centre, lanes)), span.wide(scale, lanes))
+                return b.fmul(
+                    b.fsub(span.load(source, index, lanes), span.wide(centre, lanes)), span.wide(scale, lanes)
+                )
 
             def weighted(index: Any, lanes: int) -> Any:
                 found = span.load(given, index, lanes)
@@ -184,8 +186,9 @@ def _layer_backward(has_weight: bool, wants_weight: bool, wants_bias: bool) -> C
 
             def slope(index: Any, lanes: int) -> None:
                 normal = hat(index, lanes)
-                inner = b.fsub(b.fsub(weighted(index, lanes), span.wide(level, lanes)),
-                               b.fmul(normal, span.wide(tilt, lanes)))
+                inner = b.fsub(
+                    b.fsub(weighted(index, lanes), span.wide(level, lanes)), b.fmul(normal, span.wide(tilt, lanes))
+                )
                 span.store(b.fmul(inner, span.wide(scale, lanes)), target, index, lanes)
                 cotangent = span.load(given, index, lanes)
                 if wants_weight:
@@ -224,8 +227,16 @@ def layer_norm_gradients(rule: Any, arguments: dict[str, Any]) -> Any:
         dx = allocate(meta)
         partial = [np.empty((items, count), kind) if need else _UNUSED for need in needs[1:]]
         scale = given["weight"]
-        call(dx, *partial, given["dy"]._array, given["x"]._array, _UNUSED if scale is None else scale._array,
-             given["centre"]._array, given["scale"]._array, work)
+        call(
+            dx,
+            *partial,
+            given["dy"]._array,
+            given["x"]._array,
+            _UNUSED if scale is None else scale._array,
+            given["centre"]._array,
+            given["scale"]._array,
+            work,
+        )
         found = [
             wrap(each.sum(0).reshape(shape), parameter) if need else None
             for each, need in zip(partial, needs[1:], strict=True)
@@ -341,8 +352,9 @@ def batch_norm_gradients(rule: Any, arguments: dict[str, Any]) -> Any:
         return None
     meta: Meta = x._meta
     channels, count = meta.shape[1], _spatial(meta)
-    call = build("batch_norm_gradients", weight is not None, meta.dtype, "ppppppppw",
-                 _batch_backward(weight is not None)).call
+    call = build(
+        "batch_norm_gradients", weight is not None, meta.dtype, "ppppppppw", _batch_backward(weight is not None)
+    ).call
     chunk = max(1, _GRAIN // (count * meta.shape[0]))
     work = jit.extents(channels, chunk, count, meta.shape[0], channels, release=meta.numel > 100_000)
     kind, parameter = meta.dtype.numpy, Meta.of((channels,), meta.dtype)
@@ -350,8 +362,17 @@ def batch_norm_gradients(rule: Any, arguments: dict[str, Any]) -> Any:
     def run(given: dict[str, Any]) -> Any:
         dx, dweight, dbias = allocate(meta), np.empty(channels, kind), np.empty(channels, kind)
         scale = given["weight"]
-        call(dx, dweight, dbias, given["dy"]._array, given["x"]._array, _UNUSED if scale is None else scale._array,
-             given["centre"]._array, given["scale"]._array, work)
+        call(
+            dx,
+            dweight,
+            dbias,
+            given["dy"]._array,
+            given["x"]._array,
+            _UNUSED if scale is None else scale._array,
+            given["centre"]._array,
+            given["scale"]._array,
+            work,
+        )
         found = (wrap(dx, meta), wrap(dweight, parameter), wrap(dbias, parameter))
         return tuple([each if need else None for each, need in zip(found, needs, strict=False)])
 

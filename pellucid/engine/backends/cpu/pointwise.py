@@ -52,12 +52,17 @@ class Traced(Refused):
 
     def used_inputs(self) -> list[int]:
         """The inputs that the expression reads."""
-        return [node.value for node in _leaves(self.result, "input")]
+        return [node.value for node in leaves(self.result, "input")]
 
 
 def trace(
-    body: Callable[..., Any], metas: tuple[Any, ...], casts: list[dtype_type | None], result: Meta, given: dict[Any, Any],
-    settings: dict[str, Any], graph: Graph | None = None,
+    body: Callable[..., Any],
+    metas: tuple[Any, ...],
+    casts: list[dtype_type | None],
+    result: Meta,
+    given: dict[Any, Any],
+    settings: dict[str, Any],
+    graph: Graph | None = None,
 ) -> Traced:
     """The expression of a body; `given` has the values of operands that are numbers, by position."""
     graph = Graph() if graph is None else graph
@@ -146,9 +151,7 @@ def _write(traced: Traced, kinds: str, ndim: int, function: ir.Function) -> None
     builder = ir.IRBuilder(function.append_basic_block())
     count = 1 + len(traced.inputs)
     dtypes = [traced.result.dtype, *_input_dtypes(traced)]
-    bases = [
-        builder.bitcast(function.args[i], stored_type(dtypes[i]).as_pointer()) for i in range(count)
-    ]
+    bases = [builder.bitcast(function.args[i], stored_type(dtypes[i]).as_pointer()) for i in range(count)]
     numbers = dict(zip(traced.numbers, function.args[count : count + len(traced.numbers)], strict=True))
     work, begin, end = function.args[-3:]
     if ndim <= 1:
@@ -200,18 +203,23 @@ def _row_addresses(builder: ir.IRBuilder, work: Any, bases: list[Any], row: Any,
 
 
 def _inner_loop(
-    traced: Traced, builder: ir.IRBuilder, bases: list[Any], dtypes: list[np.dtype], kinds: str, strides: list[Any],
-    numbers: dict[Any, Any], begin: Any, end: Any,
+    traced: Traced,
+    builder: ir.IRBuilder,
+    bases: list[Any],
+    dtypes: list[np.dtype],
+    kinds: str,
+    strides: list[Any],
+    numbers: dict[Any, Any],
+    begin: Any,
+    end: Any,
 ) -> None:
-    fixed = {
-        i: load(builder, bases[i], dtypes[i]) for i in range(1, len(bases)) if kinds[i] == "s"
-    }
+    fixed = {i: load(builder, bases[i], dtypes[i]) for i in range(1, len(bases)) if kinds[i] == "s"}
     parameters: dict[int, Any] = {}
 
     def parameter(node: Expression) -> Any:
-        return _number(builder, numbers[node.value], node.dtype)
+        return number_in(builder, numbers[node.value], node.dtype)
 
-    for node in _leaves(traced.result, "parameter"):  # outside the loop
+    for node in leaves(traced.result, "parameter"):  # outside the loop
         parameters[node.number] = parameter(node)
     with counting(builder, begin, end) as index:
 
@@ -227,7 +235,8 @@ def _inner_loop(
         store(builder, value, _element(builder, bases, kinds, strides, 0, index), dtypes[0])
 
 
-def _leaves(result: Expression, name: str) -> list[Expression]:
+def leaves(result: Expression, name: str) -> list[Expression]:
+    """The leaves of one kind that an expression reads."""
     stack, seen, found = [result], set(), []
     while stack:
         node = stack.pop()
@@ -246,7 +255,7 @@ def _element(builder: ir.IRBuilder, bases: list[Any], kinds: str, strides: list[
     return at(builder, bases[operand], place)
 
 
-def _number(builder: ir.IRBuilder, value: Any, dtype: np.dtype) -> Any:
+def number_in(builder: ir.IRBuilder, value: Any, dtype: np.dtype) -> Any:
     """A call's number, which arrives as a double, in the type of the computation."""
     if dtype.kind == "f" and dtype.itemsize == 8:
         return value
@@ -274,7 +283,11 @@ Into = Callable[[np.ndarray, list[Any], dict[str, Any]], object]
 
 
 def maker(
-    op: Any, metas: tuple[Any, ...], casts: list[dtype_type | None], meta: Meta, settings: dict[str, Any],
+    op: Any,
+    metas: tuple[Any, ...],
+    casts: list[dtype_type | None],
+    meta: Meta,
+    settings: dict[str, Any],
     reference: Kernel,
 ) -> tuple[Kernel, Into] | None:
     """A pointwise operator's kernel for a new result, and into an array with the result's strides; None where its body
@@ -324,7 +337,12 @@ class Variants:
     """The kernels of an operator with numbers among its operands or settings: one per way that its body takes."""
 
     def __init__(
-        self, body: Any, metas: tuple[Any, ...], casts: list[dtype_type | None], meta: Meta, where: Layout,
+        self,
+        body: Any,
+        metas: tuple[Any, ...],
+        casts: list[dtype_type | None],
+        meta: Meta,
+        where: Layout,
         reference: Kernel,
     ) -> None:
         self.body = body

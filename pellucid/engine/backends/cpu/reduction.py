@@ -192,7 +192,9 @@ def _columns_kernel(name: str, kind: Any, kept: int) -> jit.Kernel:
                 _add_rows(span, buffer, origin, stride, start, stop, count, fold)
                 _join(span, total, buffer, count, fold)
             if name == "mean":
-                span.each(count, lambda i, n: span.store(b.fmul(span.load(total, i, n), span.wide(factor, n)), total, i, n))
+                span.each(
+                    count, lambda i, n: span.store(b.fmul(span.load(total, i, n), span.wide(factor, n)), total, i, n)
+                )
         b.ret_void()
 
     return jit.Kernel(f"reduce_{name}_columns", (kind.name, kept), "ppddw", build)
@@ -210,9 +212,7 @@ def _join(span: Span, total: Any, part: Any, count: Any, fold: Fold) -> None:
     span.each(count, body)
 
 
-def _add_rows(
-    span: Span, buffer: Any, origin: Any, stride: Any, start: Any, stop: Any, count: Any, fold: Fold
-) -> None:
+def _add_rows(span: Span, buffer: Any, origin: Any, stride: Any, start: Any, stop: Any, count: Any, fold: Fold) -> None:
     """Fold rows start..stop into the buffer, four at a time."""
     b = span.builder
     whole = b.add(start, b.and_(b.sub(stop, start), i64(-4)))
@@ -250,8 +250,9 @@ def plan(name: str, kind: Any, axes: list[Axis]) -> Run | None:
         nest = [number for axis in reversed(outer) for number in (axis.size, axis.stride)]
         call = _rows_kernel(name, kind, len(kept), len(outer)).call
         per_item = int(np.prod([axis.size for axis in reduced], dtype=np.int64))
-        work = jit.extents(items, max(1, _GRAIN // per_item), reduced[-1].size, *nest, *described,
-                           release=items * per_item > 100_000)
+        work = jit.extents(
+            items, max(1, _GRAIN // per_item), reduced[-1].size, *nest, *described, release=items * per_item > 100_000
+        )
     else:
         if len(reduced) != 1 or name in ("var", "std") or kept[-1].result != 1:
             return None
@@ -260,8 +261,16 @@ def plan(name: str, kind: Any, axes: list[Axis]) -> Run | None:
         items = blocks * int(np.prod([axis.size for axis in outside], dtype=np.int64))
         call = _columns_kernel(name, kind, len(outside)).call
         per_item = min(columns, _COLUMNS) * reduced[0].size
-        work = jit.extents(items, max(1, _GRAIN // per_item), columns, reduced[0].size, reduced[0].stride, blocks,
-                           *described[:-3], release=items * per_item > 100_000)
+        work = jit.extents(
+            items,
+            max(1, _GRAIN // per_item),
+            columns,
+            reduced[0].size,
+            reduced[0].stride,
+            blocks,
+            *described[:-3],
+            release=items * per_item > 100_000,
+        )
     return lambda out, x, factor, correction: call(out, x, factor, correction, work)
 
 

@@ -193,7 +193,9 @@ class Maths:
         b = self.builder
         exponent, f, correction = self._log_parts(x)
         high, low = _LN2_PARTS[self.name]
-        value = b.fsub(b.fsub(self.fma(exponent, self.number(-low), correction), f), b.fmul(exponent, self.number(high)))
+        value = b.fsub(
+            b.fsub(self.fma(exponent, self.number(-low), correction), f), b.fmul(exponent, self.number(high))
+        )
         return self._log_edges(x, b.fneg(value))
 
     def log1p(self, x: Any) -> Any:

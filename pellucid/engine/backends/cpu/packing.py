@@ -1,0 +1,174 @@
+"""What contractions need around their inner loop: masked loads and stores, transposes in registers, memory to pack into.
+
+The multiplication itself is in gemm.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from pellucid.engine.backends.cpu.emit import (
+    BYTES, F32, I1, I32, I64, VOID, at, at_byte, counting, extent, i32, i64, itemsize_of, load_vector, splat,
+    store_vector, vector,
+)  # fmt: skip
+
+_FLAGS = 4096  # bytes in front of the slots: one flag a cache line
+SLOTS = 64
+
+
+class Workspace:
+    """Memory that kernels pack into: slots that a kernel takes while it does a share of its items."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.array = np.zeros(0, np.uint8)
+        os.register_at_fork(after_in_child=self.forget)
+
+    def forget(self) -> None:
+        """Start anew: after a fork, slots may look taken by threads that are not there."""
+        self.bytes = 0
+
+    def of(self, size: int) -> np.ndarray:
+        """An array with slots of at least `size` bytes; what nobody touches takes no memory."""
+        if size > self.bytes:
+            self.array = np.empty(_FLAGS + SLOTS * size, np.uint8)
+            self.array[:_FLAGS] = 0
+            self.bytes = size
+        return self.array
+
+
+workspace = Workspace()
+
+
+@contextmanager
+def slot(builder: ir.IRBuilder, scratch: Any, size: Any) -> Iterator[Any]:
+    """A slot of `size` bytes that no other thread has: its address, aligned to a cache line where `size` is."""
+    function = builder.function
+    flags = builder.bitcast(scratch, I64.as_pointer())
+    seek, taken = function.append_basic_block("slot.seek"), function.append_basic_block("slot.taken")
+    before = builder.block
+    builder.branch(seek)
+    builder.position_at_end(seek)
+    index = builder.phi(I64, "slot")
+    index.add_incoming(i64(0), before)
+    flag = at(builder, flags, builder.mul(index, i64(_FLAGS // SLOTS // 8)))
+    pair = builder.cmpxchg(flag, i64(0), i64(1), "acquire", "monotonic")
+    index.add_incoming(builder.and_(builder.add(index, i64(1)), i64(SLOTS - 1)), seek)
+    builder.cbranch(builder.extract_value(pair, 1), taken, seek)
+    builder.position_at_end(taken)
+    start = builder.add(i64(_FLAGS), builder.mul(index, size))
+    address = builder.ptrtoint(at(builder, scratch, start), I64)
+    aligned = builder.and_(builder.add(address, i64(63)), i64(-64))
+    yield builder.inttoptr(aligned, BYTES)
+    builder.store_atomic(i64(0), flag, "release", 8)
+
+
+def lane_numbers(lanes: int) -> ir.Constant:
+    """0, 1, 2, … as 64-bit lanes."""
+    return ir.Constant(vector(I64, lanes), list(range(lanes)))
+
+
+def lanes_below(builder: ir.IRBuilder, limit: Any, lanes: int) -> Any:
+    """A mask of the lanes whose number is below `limit`."""
+    narrow = builder.trunc(_clamped(builder, limit, lanes), I32)
+    return builder.icmp_signed("<", ir.Constant(vector(I32, lanes), list(range(lanes))), splat(builder, narrow, lanes))
+
+
+def _clamped(builder: ir.IRBuilder, value: Any, most: int) -> Any:
+    """`value` within 0 and `most`."""
+    low = builder.select(builder.icmp_signed("<", value, i64(0)), i64(0), value)
+    return builder.select(builder.icmp_signed("<", i64(most), low), i64(most), low)
+
+
+def load_masked(builder: ir.IRBuilder, address: Any, mask: Any, otherwise: Any) -> Any:
+    """Elements from an address where the mask is set, which alone are touched; `otherwise` elsewhere."""
+    kind = otherwise.type
+    name = f"llvm.masked.load.{_vector_name(kind)}.p0"
+    function_type = ir.FunctionType(kind, [kind.as_pointer(), I32, mask.type, kind])
+    pointer = builder.bitcast(address, kind.as_pointer())
+    return builder.call(
+        _declared(builder, name, function_type), [pointer, i32(itemsize_of(kind.element)), mask, otherwise]
+    )
+
+
+def store_masked(builder: ir.IRBuilder, value: Any, address: Any, mask: Any) -> None:
+    """Store the elements where the mask is set."""
+    kind = value.type
+    name = f"llvm.masked.store.{_vector_name(kind)}.p0"
+    function_type = ir.FunctionType(VOID, [kind, kind.as_pointer(), I32, mask.type])
+    pointer = builder.bitcast(address, kind.as_pointer())
+    builder.call(_declared(builder, name, function_type), [value, pointer, i32(itemsize_of(kind.element)), mask])
+
+
+def _vector_name(kind: ir.VectorType) -> str:
+    return f"v{kind.count}{'f32' if kind.element == F32 else 'f64'}"
+
+
+def _declared(builder: ir.IRBuilder, name: str, kind: ir.FunctionType) -> ir.Function:
+    known = builder.module.globals.get(name)
+    return known if known is not None else ir.Function(builder.module, kind, name)
+
+
+def zeros(kind: ir.Type, lanes: int) -> ir.Constant:
+    """A vector of zeros."""
+    return ir.Constant(vector(kind, lanes), [0.0] * lanes)
+
+
+def transposed(builder: ir.IRBuilder, rows: list[Any]) -> list[Any]:
+    """The columns of as many vectors as they have lanes: each step swaps blocks of twice the size."""
+    count = len(rows)
+    span = 1
+    while span < count:
+        low = [lane if not lane & span else count + lane - span for lane in range(count)]
+        high = [lane + span if not lane & span else count + lane for lane in range(count)]
+        swapped = list(rows)
+        for index in range(count):
+            if not index & span:
+                first, second = rows[index], rows[index + span]
+                swapped[index] = _shuffled(builder, first, second, low)
+                swapped[index + span] = _shuffled(builder, first, second, high)
+        rows = swapped
+        span *= 2
+    return rows
+
+
+def _shuffled(builder: ir.IRBuilder, first: Any, second: Any, lanes: list[int]) -> Any:
+    return builder.shuffle_vector(first, second, ir.Constant(vector(I32, len(lanes)), lanes))
+
+
+def transpose_block(
+    builder: ir.IRBuilder,
+    source: Any,
+    source_step: Any,
+    target: Any,
+    target_step: Any,
+    rows: Any,
+    columns: Any,
+    lanes: int,
+) -> None:
+    """target[column * target_step + row] = source[row * source_step + column], at most `lanes` of each.
+
+    Rows and columns that are not there are not read; what is written beside them is zero, in whole vectors, if
+    `columns` is None (then all columns are written), else nothing.
+    """
+    kind = source.type.pointee
+    inside = lanes_below(builder, columns if columns is not None else i64(lanes), lanes)
+    nothing = ir.Constant(vector(I1, lanes), [0] * lanes)
+    vectors = []
+    for row in range(lanes):
+        there = builder.icmp_signed("<", i64(row), rows)
+        mask = builder.select(there, inside, nothing)
+        vectors.append(
+            load_masked(builder, at(builder, source, builder.mul(i64(row), source_step)), mask, zeros(kind, lanes))
+        )
+    written = lanes_below(builder, rows, lanes)
+    for column, value in enumerate(transposed(builder, vectors)):
+        address = at(builder, target, builder.mul(i64(column), target_step))
+        there = builder.icmp_signed("<", i64(column), columns if columns is not None else i64(lanes))
+        store_masked(builder, value, address, builder.select(there, written, nothing))

@@ -18,9 +18,18 @@ import numpy as np
 from pellucid.engine.core import graph
 from pellucid.engine.core.data import INFERENCE, TensorData, empty, make, shallow
 from pellucid.engine.core.device import META
-from pellucid.engine.core.dispatch import InPlace, any_requires_grad, check_fits, plan_of, run, run_in_place, run_out, wrote
+from pellucid.engine.core.dispatch import (
+    InPlace,
+    any_requires_grad,
+    check_fits,
+    plan_of,
+    run,
+    run_in_place,
+    run_out,
+    wrote,
+)
 from pellucid.engine.core.graph import by_name
-from pellucid.engine.core.meta import Meta
+from pellucid.engine.core.meta import Meta, contiguous_strides
 from pellucid.engine.core.modes import state
 from pellucid.engine.core.storage import Storage
 
@@ -303,6 +312,12 @@ class VmapLevel:
             )
         sampled = any(self.owns(x) and x._storage.axis is not None for x in operands)
         if target is not None:
+            given = any(self.owns(x) and x._storage.axis is not None for x in operands[1:])
+            if self.randomness == "same" and given:
+                raise RuntimeError(
+                    "Vmap does not currently support same randomness with a batched tensor input: the samples have "
+                    f"different parameters ({op.name}_). Use randomness='different', or draw outside."
+                )
             if self.randomness == "different" and not sampled:
                 raise RuntimeError(
                     "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like "
@@ -415,6 +430,27 @@ def innermost_vmap() -> VmapLevel | None:
     return None
 
 
+def alike(made: Any, like: Any) -> Any:
+    """A fresh tensor, one for each sample where `like` has samples: zeros made like a batched tensor may be written to."""
+    storage = like._storage
+    if storage.__class__ is not BatchedStorage:
+        return made
+    inner = alike(made, storage.physical)
+    if storage.axis is None:
+        return inner
+    meta: Meta = made._meta
+    strides = (max(meta.numel, 1), *(meta.strides if meta.is_dense else contiguous_strides(meta.shape)))
+    copies = by_name["clone"](repeated(inner, storage.level.size), strides=strides)
+    return batched(copies, 0, storage.level)
+
+
+def whole(tensor: Any) -> Any:
+    """All samples of all levels at once, for checks that look at data; the tensor itself outside vmap."""
+    while tensor._storage.__class__ is BatchedStorage:
+        tensor = tensor._storage.physical
+    return tensor
+
+
 def drawing_levels() -> list[VmapLevel]:
     """The running vmaps whose samples get random numbers of their own, from the outermost."""
     return [mode for mode in state.stack if isinstance(mode, VmapLevel) and mode.randomness == "different"]
@@ -465,6 +501,6 @@ def detached_deeply(tensor: Any) -> Any:
 
 
 __all__ = [
-    "Call", "InPlace", "VmapLevel", "batched", "cut", "detached_deeply", "empty_for_drawing", "innermost_vmap",
-    "is_batched", "is_tracked", "leaf", "move", "repeated", "rules", "run_each", "to_front",
+    "Call", "InPlace", "VmapLevel", "alike", "batched", "cut", "detached_deeply", "empty_for_drawing", "innermost_vmap",
+    "is_batched", "is_tracked", "leaf", "move", "repeated", "rules", "run_each", "to_front", "whole",
 ]  # fmt: skip

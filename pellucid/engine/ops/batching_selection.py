@@ -10,7 +10,7 @@ from pellucid.engine.core import dtypes
 from pellucid.engine.core.batching import Call, run_each
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.graph import by_name
-from pellucid.engine.ops.batching_rules import aligned, batching_rule, sample_rank
+from pellucid.engine.ops.batching_rules import aligned, batching_rule, merged, parted, sample_rank
 from pellucid.engine.ops.shape import reshape_to
 
 
@@ -167,3 +167,29 @@ def embedding_rows_rule(call: Call) -> tuple[Any, Any]:
     index = by_name["add"](by_name["cast"](call.expanded(1), dtype=dtypes.int64), shift)
     table = call.run(call.expanded(0), index, rows=rows * call.size)
     return reshape_to(table, (call.size, rows, table._meta.shape[1])), 0
+
+
+@batching_rule("bernoulli", "sample", "rrelu_slopes", "fill_random")
+def drawn_rule(call: Call) -> tuple[Any, int]:
+    """Numbers of all samples in one draw."""
+    return call.run(call.front(0)), 0
+
+
+@batching_rule("bernoulli_into", "normal_around")
+def drawn_around_rule(call: Call) -> tuple[Any, int]:
+    ranks = [sample_rank(call, i) for i in (0, 1)]
+    operands = [
+        aligned(call.expanded(i) if i == 0 else call.front(i), ranks[i], max(ranks)) if call.axes[i] is not None else x
+        for i, x in enumerate(call.values)
+    ]
+    if call.axes[0] is None and call.op.name == "bernoulli_into":
+        operands[0] = call.expanded(0)
+    return call.run(*operands), 0
+
+
+@batching_rule("multinomial")
+def multinomial_rule(call: Call) -> tuple[Any, int]:
+    weights = call.front(0)
+    if sample_rank(call, 0) == 1:
+        return call.run(weights), 0
+    return parted(call.run(merged(weights)), call.size), 0

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from pellucid.engine.core import dtypes
+from pellucid.engine.core.batching import whole as whole_batch
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check, wrap_dim
 from pellucid.engine.core.promotion import title
@@ -307,7 +308,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     solution, residuals, rank, values = ops.lstsq(A, right, rcond=cut, driver=chosen)
     m, n = a.shape[-2:]
     whole = (
-        m > n and (rank._meta.numel == 0 or a.device.type == "meta" or bool((rank == n).all())) and chosen != "gelsy"
+        m > n and (rank._meta.numel == 0 or a.device.type == "meta" or bool((whole_batch(rank) == n).all())) and chosen != "gelsy"
     )
     empty = A.new_empty((0,), dtype=a.dtype.to_real())
     parts = (

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pellucid.engine.core import dtypes, graph
+from pellucid.engine.core.batching import is_batched
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.device import CPU
 from pellucid.engine.core.dispatch import InPlace
@@ -122,7 +123,12 @@ class _Cursor:
 
     def tensor(self, index: Any) -> None:
         kind = index._meta.dtype
-        if index._meta.ndim == 0 and kind.category == 1 and kind is not dtypes.uint8:
+        if is_batched(index) and kind in (dtypes.bool_, dtypes.uint8):
+            raise RuntimeError(
+                "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
+                "indexing with a boolean mask. Use torch.where, or masked_fill."
+            )
+        if index._meta.ndim == 0 and kind.category == 1 and kind is not dtypes.uint8 and not is_batched(index):
             self.integer(int(index.item()))
             return
         if kind in (dtypes.bool_, dtypes.uint8):

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from pellucid.engine.core import dtypes
+from pellucid.engine.core.batching import whole
 from pellucid.engine.core.device import META
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.promotion import title
@@ -67,7 +68,7 @@ def raise_for(info: Any, name: str, text: str) -> None:
     """LinAlgError for the first matrix of a batch whose info is not 0."""
     if info._meta.device is META or not info._meta.numel:
         return
-    codes = info.reshape(-1).tolist()
+    codes = whole(info).reshape(-1).tolist()
     bad = next((i for i, code in enumerate(codes) if code), None)
     if bad is not None:
         where = f"(Batch element {bad}): " if info._meta.ndim else ""

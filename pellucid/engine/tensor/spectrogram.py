@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from pellucid.engine.core.batching import whole as whole_batch
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops.joining import fold_windows
@@ -200,7 +201,7 @@ def _overlapped(frames: Any, window: Any, n_fft: int, hop: int, center: bool, le
     end = start + length if length is not None else whole - n_fft // 2 if center else whole
     total, envelope = total[:, start : min(end, whole)], envelope[:, start : min(end, whole)]
     check(
-        envelope.is_meta or envelope._meta.numel == 0 or bool((envelope.detach().abs().min() > 1e-11).item()),
+        envelope.is_meta or envelope._meta.numel == 0 or bool((whole_batch(envelope).detach().abs().min() > 1e-11).item()),
         f"{said} window overlap add min: 1",
     )
     signal = total / envelope

@@ -6,6 +6,7 @@ import builtins
 from typing import Any
 
 from pellucid.engine.core import dtypes
+from pellucid.engine.core.batching import whole
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check, wrap_dims
 from pellucid.engine.core.promotion import title
@@ -27,7 +28,7 @@ def _levels(q: Any, input: Any, name: str) -> Any:
     check(q._meta.ndim <= 1, f"{name}() q must be a scalar or 1D tensor")
     check(q._meta.dtype is kind, f"{name}() q tensor must be same dtype as the input tensor")
     if q._meta.numel and not q.is_meta:
-        levels: Any = q
+        levels: Any = whole(q)
         check(bool(((levels >= 0) & (levels <= 1)).all()), f"{name}() q values must be in the range [0, 1]")
     return q.reshape(-1)
 

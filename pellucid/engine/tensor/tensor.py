@@ -13,6 +13,7 @@ import numpy as np
 
 from pellucid.engine.core import backward as engine
 from pellucid.engine.core import graph
+from pellucid.engine.core.batching import UNREADABLE
 from pellucid.engine.core.data import INFERENCE, Classes, TensorData, shallow
 from pellucid.engine.core.device import CPU, META, device
 from pellucid.engine.core.dtypes import dtype
@@ -197,6 +198,11 @@ class Tensor(
     def _data_array(self, what: str) -> np.ndarray:
         if self._meta.is_sparse:
             return self.to_dense()._array
+        if self._array is UNREADABLE:
+            raise RuntimeError(
+                "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
+                "Tensor, please try to rewrite what you're doing with other operations: inside vmap it stands for many."
+            )
         if self._array is None:
             raise RuntimeError(f"{what} cannot be called on meta tensors: they have a shape and a dtype, but no data")
         return self._array
@@ -230,6 +236,11 @@ class Tensor(
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
         if self._meta.numel > 1:
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        if self._array is UNREADABLE:
+            raise RuntimeError(
+                "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
+                "support that yet: inside vmap it stands for many; use torch.where."
+            )
         return bool(self.item())
 
     def _only_element(self) -> Any:
@@ -276,6 +287,13 @@ class Tensor(
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed "
                 "variable in a subgraph that"
                 " doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        if requires_grad and state.transforms:
+            raise RuntimeError(
+                "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) "
+                "inside of a function being transformed by a functorch transform. This is unsupported, please attempt "
+                "to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() "
+                "outside of a function being transformed instead."
             )
         if requires_grad and self._meta.dtype.category < 2:
             raise RuntimeError(
@@ -361,6 +379,11 @@ class Tensor(
         self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
     ) -> None:
         """Add the gradients of this tensor (weighed by `gradient`) to the `.grad` of the leaves it depends on."""
+        if state.transforms:
+            raise RuntimeError(
+                "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+                "functorch.vjp instead or call backward() outside of functorch transforms."
+            )
         engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def detach(self) -> Any:

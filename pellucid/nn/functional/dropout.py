@@ -17,7 +17,7 @@ def _check(p: float) -> None:
 def _noise(input: Any, p: float, shape: Any) -> Any:
     with pellucid.no_grad():
         noise = (
-            pellucid.empty(shape, dtype=input.dtype, device=input.device)
+            input.detach().new_empty(shape)
             if shape is not None
             else pellucid.empty_like(input.detach())
         )

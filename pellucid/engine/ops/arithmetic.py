@@ -100,23 +100,12 @@ def div(a: Any, b: Any) -> Any:
 
 @div.vjp("a")
 def div_da(dy: Any, b: Any) -> Any:
-    if not is_number(b) and b._meta.dtype is not dy._meta.dtype:  # the reciprocal in the precision of the quotient
-        from pellucid.engine.ops.memory import cast
-
-        b = cast(b, dtype=dy._meta.dtype)
-    return absorb(dy, reciprocal_of(conjugate(b)))
+    return div(dy, conjugate(b)) if is_number(b) and b else absorbed_quotient(dy, conjugate(b))
 
 
 @div.vjp("b")
 def div_db(dy: Any, a: Any, b: Any) -> Any:
     return absorb(dy, conjugate(neg(div(div(a, b), b))))
-
-
-def reciprocal_of(x: Any) -> Any:
-    """1/x of a tensor or a number; 1/0 of a number is an infinity."""
-    if is_number(x):
-        return 1 / x if x else float("inf")
-    return reciprocal(x)
 
 
 @pointwise(result="float")
@@ -146,6 +135,22 @@ def absorb_dcotangent(dy: Any, slope: Any) -> Any:
 @absorb.vjp("slope")
 def absorb_dslope(dy: Any, cotangent: Any) -> Any:
     return mul(dy, conjugate(cotangent))
+
+
+@pointwise(grad_name="DivBackward0")
+def absorbed_quotient(cotangent: Any, divisor: Any) -> Any:
+    """`absorb` of a slope 1/divisor, rounded once."""
+    return np.where(cotangent == 0, 0, cotangent / divisor)
+
+
+@absorbed_quotient.vjp("cotangent")
+def absorbed_quotient_dcotangent(dy: Any, divisor: Any) -> Any:
+    return absorbed_quotient(dy, conjugate(divisor))
+
+
+@absorbed_quotient.vjp("divisor")
+def absorbed_quotient_ddivisor(dy: Any, divisor: Any, y: Any) -> Any:
+    return absorb(dy, conjugate(neg(absorbed_quotient(y, divisor))))
 
 
 def _meets_zero(a: Any, b: Any) -> bool:
@@ -258,12 +263,12 @@ def addcdiv_dx(dy: Any) -> Any:
 
 @addcdiv.vjp("a")
 def addcdiv_da(dy: Any, b: Any, value: Any) -> Any:
-    return absorb(dy, conjugate(mul(reciprocal(b), value)))
+    return absorb(dy, conjugate(div(value, b)))
 
 
 @addcdiv.vjp("b")
 def addcdiv_db(dy: Any, a: Any, b: Any, value: Any) -> Any:
-    return absorb(dy, conjugate(mul(div(neg(a), mul(b, b)), value)))
+    return absorb(neg(dy), conjugate(mul(div(value, b), div(a, b))))
 
 
 @pointwise(accepts="floating")

@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 
 from pellucid.engine.core.op import pointwise
-from pellucid.engine.ops.arithmetic import absorb, add, conjugate, is_number, mul, no_slope, reciprocal, sub
+from pellucid.engine.ops.arithmetic import (
+    absorb,
+    absorbed_quotient,
+    add,
+    conjugate,
+    is_number,
+    mul,
+    no_slope,
+    reciprocal,
+    sub,
+)
 from pellucid.engine.ops.comparison import eq, ge, le, logical_and, where
 
 LN2 = 0.6931471805599453
@@ -105,7 +115,7 @@ def sqrt(x: Any) -> Any:
 
 @sqrt.vjp("x")
 def sqrt_dx(dy: Any, y: Any) -> Any:
-    return absorb(dy, conjugate(mul(reciprocal(y), 0.5)))
+    return absorbed_quotient(dy, conjugate(mul(y, 2)))
 
 
 @pointwise(result="float")
@@ -160,7 +170,7 @@ def log(x: Any) -> Any:
 
 @log.vjp("x")
 def log_dx(dy: Any, x: Any) -> Any:
-    return absorb(dy, conjugate(reciprocal(x)))
+    return absorbed_quotient(dy, conjugate(x))
 
 
 @pointwise(result="float")
@@ -171,7 +181,7 @@ def log2(x: Any) -> Any:
 
 @log2.vjp("x")
 def log2_dx(dy: Any, x: Any) -> Any:
-    return absorb(dy, conjugate(reciprocal(mul(x, LN2))))
+    return absorbed_quotient(dy, conjugate(mul(x, LN2)))
 
 
 @pointwise(result="float")
@@ -182,7 +192,7 @@ def log10(x: Any) -> Any:
 
 @log10.vjp("x")
 def log10_dx(dy: Any, x: Any) -> Any:
-    return absorb(dy, conjugate(reciprocal(mul(x, LN10))))
+    return absorbed_quotient(dy, conjugate(mul(x, LN10)))
 
 
 @pointwise(result="float", grad_name="Log1PBackward0")
@@ -193,7 +203,7 @@ def log1p(x: Any) -> Any:
 
 @log1p.vjp("x")
 def log1p_dx(dy: Any, x: Any) -> Any:
-    return absorb(dy, conjugate(reciprocal(add(x, 1))))
+    return absorbed_quotient(dy, conjugate(add(x, 1)))
 
 
 @pointwise(accepts="floating")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pellucid.engine.core.op import pointwise
-from pellucid.engine.ops.arithmetic import absorb, add, conjugate, div, mul, neg, reciprocal, sub
+from pellucid.engine.ops.arithmetic import absorb, absorbed_quotient, add, conjugate, div, mul, neg, reciprocal, sub
 from pellucid.engine.ops.comparison import eq, where
 from pellucid.engine.ops.exponential import rsqrt, square
 
@@ -79,7 +79,7 @@ def atan(x: Any) -> Any:
 
 @atan.vjp("x")
 def atan_dx(dy: Any, x: Any) -> Any:
-    return absorb(dy, conjugate(reciprocal(add(square(x), 1))))
+    return absorbed_quotient(dy, conjugate(add(square(x), 1)))
 
 
 @pointwise(result="float", accepts="real")

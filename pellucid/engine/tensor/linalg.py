@@ -7,6 +7,7 @@ from typing import Any
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import broadcast_shapes
+from pellucid.engine.core.promotion import promote_types, title
 from pellucid.engine.ops import linalg as ops
 from pellucid.engine.ops import shape
 from pellucid.engine.tensor.arguments import deliver, in_place, need_tensor, presented
@@ -37,6 +38,15 @@ def _factor(value: Any) -> Any:
     return value.item() if isinstance(value, TensorData) else value
 
 
+def _combined(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """beta * input + alpha * product; the factors of integers lose their fractions, as in PyTorch."""
+    beta, alpha = _factor(beta), _factor(alpha)
+    if input._meta.dtype.category <= 1 and product._meta.dtype.category <= 1:
+        beta, alpha = int(beta), int(alpha)
+    scaled = product if alpha == 1 else product * alpha
+    return scaled if beta == 0 else (input if beta == 1 else input * beta) + scaled
+
+
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """`beta * input + alpha * (mat1 @ mat2)`.
 
@@ -65,8 +75,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
     tensor([[6.]])
     """
     product = ops.bmm(batch1, batch2).sum(0, dtype=batch1._meta.dtype)
-    scaled = product if alpha == 1 else product * _factor(alpha)
-    return deliver(presented(scaled if beta == 0 else input * _factor(beta) + scaled, "AddbmmBackward0"), out)
+    return deliver(presented(_combined(input, product, beta, alpha), "AddbmmBackward0"), out)
 
 
 def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
@@ -86,9 +95,7 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
     >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3))
     tensor([4., 4.])
     """
-    product = ops.mv(mat, vec)
-    scaled = product if alpha == 1 else product * _factor(alpha)
-    result = scaled if beta == 0 else (input if beta == 1 else input * _factor(beta)) + scaled
+    result = _combined(need_tensor(input, "addmv"), ops.mv(mat, vec), beta, alpha)
     return deliver(presented(result, "AddmvBackward0"), out)
 
 
@@ -138,8 +145,21 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out
     tensor([[7.]])
     """
     product = outer(vec1, vec2)
-    scaled = product if alpha == 1 else product * _factor(alpha)
-    result = scaled if beta == 0 else (input if beta == 1 else input * _factor(beta)) + scaled
+    kind = promote_types(need_tensor(input, "addr")._meta.dtype, product._meta.dtype)
+    for name, each in (("beta", beta), ("alpha", alpha)):
+        check(
+            not isinstance(each, bool) or kind.category == 0,
+            f"Boolean {name} only supported for Boolean results. Here {name} is {each} and the result {title(kind)}",
+        )
+        check(
+            not isinstance(each, float) or kind.category >= 2,
+            f"For integral input tensors, argument {name} must not be a floating point number. It is {each}",
+        )
+    if kind.category == 0:
+        scaled = product & bool(alpha)
+        result = scaled if not beta else input | scaled
+    else:
+        result = _combined(input, product, beta, alpha)
     return deliver(presented(result, "AddrBackward0"), out)
 
 

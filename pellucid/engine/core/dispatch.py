@@ -23,6 +23,7 @@ from pellucid.engine.core.sparse import in_place_forms
 from pellucid.engine.core.storage import Storage
 
 _PLAN_LIMIT = 8192
+NO_SETTINGS: dict[str, Any] = {}
 _BY_VALUE_AND_TYPE = (int, float, bool)
 _UNIFORM = ("fill", "zero")  # write one value everywhere, so it does not matter what elements share
 
@@ -96,7 +97,8 @@ def run(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         parts += _settings_key(op, settings)
     key = tuple(parts)
     plan = op.plans.get(key) or _new_plan(op, operands, settings, key)
-    recorded = recorded and plan.differentiable and state.grad_enabled
+    if recorded:
+        recorded = plan.differentiable and state.grad_enabled
     if plan.plain:
         out: Any = wrap(plan.kernel(arrays, settings), plan.metas[0])
     elif plan.views is not None:
@@ -401,6 +403,7 @@ def resize(target: Any, shape: Any, strides: Any = None) -> None:
 
 
 __all__ = [
+    "NO_SETTINGS",
     "InPlace",
     "allocate",
     "check_writable",

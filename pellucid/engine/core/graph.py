@@ -20,6 +20,9 @@ by_name: dict[
 RELEASED: Any = object()  # stands in a node's `saved` after its tensors were freed
 
 
+_NOTHING: dict[Any, Any] = {}  # what an operator saves whose rules name nothing
+
+
 class SavedTensor:
     """A tensor kept for backward, with the version it had; with saved-tensor hooks, what `pack` made of it."""
 
@@ -52,7 +55,10 @@ class SavedTensor:
         if tensor._counter.count != self.version:
             raise RuntimeError(_modified_message(self, node))
         if self.is_output:
-            tensor = shallow(tensor)
+            kept = tensor
+            tensor = shallow(kept)
+            if state.stack and kept.__dict__:
+                tensor.__dict__.update(kept.__dict__)  # a dual tensor's tangents
             _set_history(tensor, node, self.number)
         return tensor
 
@@ -132,7 +138,7 @@ _NUMBERS_ARE_TENSORS = frozenset(("add", "sub", "mul", "div", "floor_divide", "t
 class Recipe:
     """For one pattern of inputs that need a gradient: the rules to run and what they have saved."""
 
-    __slots__ = ("edge_operands", "has_numbers", "node_class", "rules", "saved_inputs", "saved_outputs", "saves")
+    __slots__ = ("edge_operands", "has_numbers", "no_numbers", "node_class", "rules", "saved_inputs", "saved_outputs", "saves")
 
     def __init__(self, op: Any, needed: tuple[bool, ...], operands: tuple[Any, ...]) -> None:
         is_tensor = [isinstance(x, TensorData) for x in operands]
@@ -156,6 +162,7 @@ class Recipe:
         kept_numbers = op.name in _NUMBERS_ARE_TENSORS and not all(is_tensor[i] for i in inputs)
         self.saves = bool(self.saved_inputs or self.saved_outputs or kept_numbers)
         self.has_numbers = not all(is_tensor)
+        self.no_numbers = (None,) * count
         fixed = op.grad_name.__class__ is str  # else the name depends on the settings
         self.node_class = node_type(_node_name(op, operands, {})) if fixed else None
 
@@ -165,23 +172,27 @@ class OpNode(Node):
 
     __slots__ = ("numbers", "op", "operand_metas", "outputs", "plan", "recipe", "saved", "settings")
 
-    def __init__(self, op: Any, plan: Any, recipe: Recipe, operands: tuple[Any, ...], settings: dict[str, Any]) -> None:
+    def __init__(
+        self, op: Any, plan: Any, recipe: Recipe, operands: tuple[Any, ...], settings: dict[str, Any], depth: int = 4
+    ) -> None:
         edges: list[Any] = []
         for i in recipe.edge_operands:
             x = operands[i]
             if not isinstance(x, TensorData):
                 edges.append(None)
-            elif x._base is None and x._grad_fn is not None:
-                edges.append((x._grad_fn, x._output_nr))
+            elif x._base is None:
+                node = x._grad_fn
+                if node is not None:
+                    edges.append((node, x._output_nr))
+                else:
+                    edges.append((accumulator_of(x), 0) if x._needs_grad else None)
             else:
-                edges.append(gradient_edge(x) if x._needs_grad or x._base is not None else None)
+                edges.append(gradient_edge(x))
         self.edges = tuple(edges)
         self.output_metas = plan.metas
         self.sequence = next(sequence_numbers)
-        self.pre_hooks = self.post_hooks = self.tensor_hooks = self.retained = None
         self.saved: Any = None
-        self.line = here(4)  # above this, `record`, `run` and `Op.__call__` at least
-        self.trace = traceback.format_stack(sys._getframe(1)) if anomaly.enabled else None
+        self.line = here(depth)  # above this, `record`, `run` and the operator's caller at least
         self.op = op
         self.plan = plan
         self.recipe = recipe
@@ -189,13 +200,15 @@ class OpNode(Node):
         self.numbers = (
             tuple([None if isinstance(x, TensorData) else x for x in operands])
             if recipe.has_numbers
-            else (None,) * len(operands)
+            else recipe.no_numbers
         )
+        if anomaly.enabled:
+            self.trace = traceback.format_stack(sys._getframe(1))
 
     def save(self, operands: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         """Keep the inputs and outputs that the rules name."""
         recipe = self.recipe
-        self.saved = {("input", i): SavedTensor(operands[i]) for i in recipe.saved_inputs}
+        self.saved = {("input", i): SavedTensor(operands[i]) for i in recipe.saved_inputs} if recipe.saves else _NOTHING
         if recipe.saved_outputs:
             self.save_outputs(outputs)
 
@@ -354,7 +367,9 @@ def gradient_edge(tensor: Any) -> tuple[Node, int] | None:
 def _recipe(op: Any, plan: Any, operands: tuple[Any, ...]) -> Recipe:
     needed = tuple(
         [
-            isinstance(x, TensorData) and (x._needs_grad or (x._base is not None and x._base._needs_grad))
+            (x._needs_grad if x._base is None else x._needs_grad or x._base._needs_grad)
+            if isinstance(x, TensorData)
+            else False
             for x in operands
         ]
     )
@@ -408,9 +423,14 @@ def record(op: Any, plan: Any, operands: tuple[Any, ...], settings: dict[str, An
     recipe = _recipe(op, plan, operands)
     node_class = recipe.node_class or node_type(_node_name(op, operands, settings))
     node = node_class(op, plan, recipe, operands, settings)
-    outputs = out if out.__class__ is tuple else (out,)
-    node.save(operands, outputs)
-    for number, each in enumerate(outputs):
+    if out.__class__ is not tuple:
+        node.save(operands, (out,))
+        if out._meta.dtype.category >= 2:
+            out._grad_fn = node
+            out._needs_grad = True
+        return
+    node.save(operands, out)
+    for number, each in enumerate(out):
         if each._meta.dtype.category >= 2:
             each._grad_fn = node
             each._output_nr = number

@@ -54,25 +54,25 @@ _HAND_WRITTEN = frozenset(("AccumulateGrad", "CopySlices", "CopyBackwards"))
 class Node:
     """A step of the backward pass: takes the gradients of its forward outputs, gives those of its inputs (`edges`)."""
 
-    __slots__ = (
-        "__dict__", "__weakref__", "edges", "line", "output_metas", "post_hooks", "pre_hooks", "retained", "sequence",
-        "tensor_hooks", "trace",
-    )  # fmt: skip
+    __slots__ = ("__dict__", "__weakref__", "edges", "line", "output_metas", "sequence")
 
     edges: tuple[tuple[Node, int] | None, ...]
     output_metas: tuple[Meta, ...]
+    # Few nodes have these, so they are no slots: nothing is stored while they are None.
+    pre_hooks: dict[int, Any] | None = None
+    post_hooks: dict[int, Any] | None = None
+    tensor_hooks: dict[int, dict[int, Any]] | None = None
+    retained: dict[int, Any] | None = None
+    trace: list[str] | None = None
     runs_on_nothing = False  # whether `apply` is called even where no gradient arrived at all
 
     def __init__(self, edges: tuple[Any, ...], output_metas: tuple[Meta, ...]) -> None:
         self.edges = edges
         self.output_metas = output_metas
         self.sequence = next(sequence_numbers)
-        self.pre_hooks: dict[int, Any] | None = None
-        self.post_hooks: dict[int, Any] | None = None
-        self.tensor_hooks: dict[int, dict[int, Any]] | None = None
-        self.retained: dict[int, Any] | None = None
         self.line = here()
-        self.trace: list[str] | None = traceback.format_stack(sys._getframe(1)) if anomaly.enabled else None
+        if anomaly.enabled:
+            self.trace = traceback.format_stack(sys._getframe(1))
 
     def apply(self, gradients: list[Any]) -> Any:
         """The gradients of the inputs, one per edge, None where there is none."""
@@ -150,7 +150,8 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
 
     def __init__(self, variable: Any) -> None:
-        super().__init__((), (variable._meta,))
+        self.edges = ()
+        self.output_metas = (variable._meta,)
         self.variable = variable
         self.sequence = 1 << 62  # leaves are served first
         self.line = None

@@ -373,7 +373,7 @@ def avg_pool(
     space = tuple(
         [pooled_size(*each, ceil_mode) for each in zip(x.shape[first:], kernel, stride, padding, ones, strict=True)]
     )
-    divisors = _divisors(x.shape[first:], space, kernel, stride, padding, count_include_pad, divisor)
+    divisors = divisors_of(x.shape[first:], space, kernel, stride, padding, count_include_pad, divisor)
     total = _surrounded(x, space, kernel, stride, padding, ones, 0)
     for axis, (k, s, m) in enumerate(zip(kernel, stride, space, strict=True), start=first):
         lead = (slice(None),) * axis
@@ -390,7 +390,7 @@ def _quotient(total: np.ndarray, divisors: np.ndarray) -> np.ndarray:
     return np.sign(total) * np.sign(divisors) * (np.abs(total) // np.abs(divisors))  # towards 0, as C divides
 
 
-def _divisors(
+def divisors_of(
     inside: Ints, space: Ints, kernel: Ints, stride: Ints, padding: Ints, count_include_pad: bool, divisor: int | None
 ) -> np.ndarray:
     """What each window's sum is divided by."""
@@ -442,7 +442,7 @@ def avg_pool_adjoint(
     """Each element divided as in `avg_pool` and added to all places of its window."""
     first = x.ndim - len(kernel)
     space = x.shape[first:]
-    whole = _quotient(x, _divisors(size, space, kernel, stride, padding, count_include_pad, divisor))
+    whole = _quotient(x, divisors_of(size, space, kernel, stride, padding, count_include_pad, divisor))
     for axis, (n, m, k, s, p) in enumerate(zip(size, space, kernel, stride, padding, strict=True), start=first):
         length = max(n + p, (m - 1) * s + k)
         wide = fresh(whole, (*whole.shape[first:axis], length, *whole.shape[axis + 1 :]), 0)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pellucid.engine.core import dtypes
 from pellucid.engine.core.data import TensorData
-from pellucid.engine.core.dispatch import InPlace
+from pellucid.engine.core.dispatch import NO_SETTINGS, InPlace, run
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.promotion import can_cast, title
 from pellucid.engine.ops import arithmetic as ops
@@ -339,7 +339,9 @@ class ArithmeticMethods:
     float_power_ = in_place(float_power)
 
     def __add__(self, other: Any) -> Any:
-        return ops.add(self, other) if is_operand(other) else _foreign(self, other, add)
+        if isinstance(other, TensorData):
+            return run(ops.add, (self, other), NO_SETTINGS)
+        return ops.add(self, other) if is_number(other) else _foreign(self, other, add)
 
     def __radd__(self, other: Any) -> Any:
         return ops.add(self, other) if is_operand(other) else NotImplemented
@@ -357,7 +359,9 @@ class ArithmeticMethods:
         return self.sub_(other)
 
     def __mul__(self, other: Any) -> Any:
-        return ops.mul(self, other) if is_operand(other) else _foreign(self, other, mul)
+        if isinstance(other, TensorData):
+            return run(ops.mul, (self, other), NO_SETTINGS)
+        return ops.mul(self, other) if is_number(other) else _foreign(self, other, mul)
 
     def __rmul__(self, other: Any) -> Any:
         return ops.mul(self, other) if is_operand(other) else NotImplemented
@@ -366,7 +370,9 @@ class ArithmeticMethods:
         return self.mul_(other)
 
     def __truediv__(self, other: Any) -> Any:
-        return ops.div(self, other) if is_operand(other) else _foreign(self, other, div)
+        if isinstance(other, TensorData):
+            return run(ops.div, (self, other), NO_SETTINGS)
+        return ops.div(self, other) if is_number(other) else _foreign(self, other, div)
 
     def __rtruediv__(self, other: Any) -> Any:
         if is_operand(other):

@@ -13,7 +13,8 @@ from typing import Any
 from llvmlite import ir
 
 from pellucid.engine.backends.cpu import jit
-from pellucid.engine.backends.cpu.emit import I64, at, counting, i64, load_vector, vector
+from pellucid.engine.backends.cpu.convolution_block import copy_block
+from pellucid.engine.backends.cpu.emit import I64, at, counting, i64, load_vector
 from pellucid.engine.backends.cpu.gemm import (
     Extents, Tile, accumulate, divided, load_tile, product, smaller, store_tile, total,
 )  # fmt: skip
@@ -22,12 +23,13 @@ from pellucid.engine.backends.cpu.packing import (
 )  # fmt: skip
 
 GEOMETRY = Extents(
-    "groups", "depth", "row_blocks", "splits", "panels",  # an item's coordinates, the image slowest
+    "groups", "depth", "row_blocks", "column_blocks", "splits", "panels",  # an item's coordinates, the image slowest
     "x_image", "x_channel", "x_slice", "x_row", "in_depth", "in_rows", "in_columns",
     "y_image", "y_channel", "y_slice", "y_row", "out_rows", "out_columns",
     "channels", "filters",  # of one group: read and written
-    "block_slices", "block_rows", "block_pitch", "block_plane",
-    "rows", "row_step", "row_origin", "column_origin",  # output rows of a block; where its input begins
+    "block_rows", "block_pitch", "block_plane",
+    "rows", "row_step", "row_origin",  # output rows of a block, and where its input begins
+    "columns", "column_step", "column_origin",
     "z_phases", "z_step_in", "z_step", "phases", "step_in", "step_out", "column_step_out",
     "pitch", "runs_join", "slot_bytes", "sums_at", "k_block", "group_weights",
 )  # fmt: skip
@@ -60,6 +62,7 @@ class ConvolutionWriter:
     def _item(self, item: Any) -> None:
         b, g = self.b, self.g
         rest, split = divided(b, item, g["splits"])
+        rest, column_block = divided(b, rest, g["column_blocks"])
         rest, row_block = divided(b, rest, g["row_blocks"])
         rest, depth = divided(b, rest, g["depth"])
         image, group = divided(b, rest, g["groups"])
@@ -69,46 +72,21 @@ class ConvolutionWriter:
         slices = b.load(at(b, z_entry, 1))
         first_row = b.mul(row_block, g["rows"])
         source = at(b, self.x, total(b, b.mul(image, g["x_image"]), product(b, group, g["channels"], g["x_channel"])))
-        self._copy_block(source, start, slices, b.add(b.mul(row_block, g["row_step"]), g["row_origin"]))
+        line = b.add(b.mul(row_block, g["row_step"]), g["row_origin"])
+        copy_block(b, self.tile, g, self.block, source, start, slices, line, b.add(b.mul(column_block, g["column_step"]), g["column_origin"]))
+        first_column = b.mul(column_block, g["columns"])
+        columns = smaller(b, g["columns"], b.sub(g["out_columns"], first_column))
         rows = smaller(b, g["rows"], b.sub(g["out_rows"], first_row))
         target = at(b, self.y, total(
             b, b.mul(image, g["y_image"]), product(b, group, g["filters"], g["y_channel"]),
-            b.mul(depth, g["y_slice"]), b.mul(first_row, g["y_row"]),
+            b.mul(depth, g["y_slice"]), b.mul(first_row, g["y_row"]), first_column,
         ))  # fmt: skip
         first = b.udiv(b.mul(split, g["panels"]), g["splits"])
         last = b.udiv(b.mul(b.add(split, i64(1)), g["panels"]), g["splits"])
         with counting(b, first, last, name="panel") as panel:
             with counting(b, 0, g["phases"], name="phase") as phase:
                 self._phase(group, panel, b.add(b.mul(z_phase, g["phases"]), phase), rows)
-            self._write(panel, rows, target)
-
-    def _copy_block(self, source: Any, start: Any, slices: Any, first_row: Any) -> None:
-        """The input that the item sees, with zeros where the image has ended."""
-        b, g, lanes = self.b, self.g, self.tile.lanes
-        nothing = zeros(self.tile.kind, lanes)
-        with (
-            counting(b, 0, g["channels"], name="channel") as channel,
-            counting(b, 0, slices, name="slice") as part,
-            counting(b, 0, g["block_rows"], name="row") as row,
-        ):
-            z = b.add(start, b.mul(part, g["z_step"]))
-            line = b.add(first_row, row)
-            there = b.and_(b.icmp_unsigned("<", z, g["in_depth"]), b.icmp_unsigned("<", line, g["in_rows"]))
-            limit = b.select(there, g["in_columns"], i64(0))
-            offset = total(b, b.mul(channel, g["x_channel"]), b.mul(z, g["x_slice"]), b.mul(line, g["x_row"]))
-            target = total(b, b.mul(channel, g["block_plane"]),
-                           b.mul(b.add(b.mul(part, g["block_rows"]), row), g["block_pitch"]))  # fmt: skip
-            with counting(b, 0, g["block_pitch"], lanes, name="column") as column:
-                begin = b.add(g["column_origin"], column)
-                value = self._line(at(b, source, offset), begin, limit, nothing)
-                _store(b, value, at(b, self.block, b.add(target, column)))
-
-    def _line(self, source: Any, begin: Any, limit: Any, nothing: Any) -> Any:
-        """Elements from `begin` on, zero where they are below 0 or not below `limit`."""
-        b, lanes = self.b, self.tile.lanes
-        negative = lanes_below(b, b.sub(i64(0), begin), lanes)
-        inside = b.and_(lanes_below(b, b.sub(limit, begin), lanes), b.not_(negative))
-        return load_masked(b, at(b, source, begin), inside, nothing)
+            self._write(panel, rows, columns, target)
 
     def _phase(self, group: Any, panel: Any, phase: Any, rows: Any) -> None:
         b, g, tile = self.b, self.g, self.tile
@@ -162,12 +140,12 @@ class ConvolutionWriter:
 
         store_tile(b, tile, accumulate(b, tile, *bounds, sums, operands), place, step)
 
-    def _write(self, panel: Any, rows: Any, target: Any) -> None:
+    def _write(self, panel: Any, rows: Any, columns: Any, target: Any) -> None:
         """The block's sums into the output: per run of adjacent pixels, squares of pixels and channels are turned."""
         b, g, lanes = self.b, self.g, self.tile.lanes
         joined = b.icmp_signed("!=", g["runs_join"], i64(0))
         runs = b.select(joined, i64(1), rows)
-        length = b.select(joined, b.mul(rows, g["out_columns"]), g["out_columns"])
+        length = b.select(joined, b.mul(rows, columns), columns)
         with counting(b, 0, runs, name="run") as run, counting(b, 0, self.tile.width, lanes, name="part") as part:
             channel = b.add(b.mul(panel, i64(self.tile.width)), part)
             left = b.sub(g["filters"], channel)
@@ -188,10 +166,6 @@ class ConvolutionWriter:
             address = at(b, target, b.mul(i64(channel), self.g["y_channel"]))
             store_masked(b, value, address, b.select(there, inside, nothing))
 
-
-def _store(builder: ir.IRBuilder, value: Any, address: Any) -> None:
-    made = builder.store(value, builder.bitcast(address, value.type.as_pointer()))
-    made.align = 4
 
 
 def convolution_kernel(tile: Tile, step: int) -> jit.Kernel:

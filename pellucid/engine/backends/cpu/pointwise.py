@@ -7,7 +7,7 @@ operand lies (adjacent, one element, or strided).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -333,6 +333,14 @@ def _direct(call: Callable[..., Any], meta: Meta, where: Layout, cost: int) -> t
     return kernel, lambda out, arrays, settings: call(out, *arrays, work)
 
 
+class Quick(NamedTuple):
+    """The only variant of an operator on a tensor and a number, which stands at `position`."""
+
+    call: Callable[..., Any]
+    work: np.ndarray
+    position: int
+
+
 class Variants:
     """The kernels of an operator with numbers among its operands or settings: one per way that its body takes."""
 
@@ -353,9 +361,15 @@ class Variants:
         self.known: dict[Any, list[tuple[Any, Any, Any]]] = {}
         self.tensors = [i for i, each in enumerate(metas) if isinstance(each, Meta)]
         self.reference = reference
+        self.quick: Quick | None = None
 
     def run(self, arrays: list[Any], settings: dict[str, Any]) -> np.ndarray:
         """Compute with the variant that these numbers ask for, made on first use."""
+        quick = self.quick
+        if quick is not None and not settings:
+            value = arrays[quick.position]
+            if value.__class__ is float or (value.__class__ is int and -_EXACT <= value <= _EXACT):
+                return quick.call(allocate(self.meta), arrays[1 - quick.position], float(value), quick.work)
         variant, numbers = self._chosen(arrays, settings)
         if variant is None:
             return self.reference(arrays, settings)
@@ -396,4 +410,7 @@ class Variants:
         except FAILURES:  # remembered with what was asked until then
             return Refused(graph.guards), None, None
         items, chunk = chunk_of(self.where, traced.cost)
+        if not settings and not traced.guards and len(self.metas) == 2 and len(traced.numbers) == 1:
+            work = jit.extents(items, chunk, *self.where.extents(), release=self.meta.numel > 100_000)
+            self.quick = Quick(call, work, traced.numbers[0])
         return traced, call, jit.extents(items, chunk, *self.where.extents(), release=self.meta.numel > 100_000)

@@ -19,6 +19,8 @@ FILES: dict[str, str] = {
     **dict.fromkeys(
         ("layer_norm", "layer_norm_gradients", "batch_norm", "batch_norm_gradients"), "normalization"
     ),
+    **dict.fromkeys(("max_pool", "pool_scatter", "avg_pool"), "pooling"),
+    **dict.fromkeys(("embedding", "embedding_rows"), "tables"),
     **dict.fromkeys(("sum", "mean", "amax", "amin", "max_all", "min_all", "prod", "var", "std"), "reduction"),
 }  # fmt: skip
 _loaded: set[str] = set()

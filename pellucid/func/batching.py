@@ -70,9 +70,7 @@ def _check_out_dims(out_dims: Dims, func: Any) -> None:
             )
 
 
-def _inputs(
-    in_dims: Dims, args: tuple[Any, ...], func: Any
-) -> tuple[int, list[int | None], list[Any], Structure]:
+def _inputs(in_dims: Dims, args: tuple[Any, ...], func: Any) -> tuple[int, list[int | None], list[Any], Structure]:
     """The number of samples, and per flattened input the axis that counts them."""
     called = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, int | tuple):
@@ -152,9 +150,7 @@ def _once(
     kwargs: dict[str, Any],
 ) -> Any:
     with vmap_level(size, randomness) as level:
-        inputs = [
-            leaf if dim is None else batched(leaf, dim, level) for leaf, dim in zip(leaves, dims, strict=True)
-        ]
+        inputs = [leaf if dim is None else batched(leaf, dim, level) for leaf, dim in zip(leaves, dims, strict=True)]
         outputs = func(*unflatten(inputs, structure), **kwargs)
     return _outputs(outputs, out_dims, level, func)
 

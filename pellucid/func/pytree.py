@@ -99,7 +99,7 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def spread(value: Any, structure: Structure) -> list[Any] | None:
-    """One entry of `value` per leaf of `structure`: a leaf of `value` counts for all below it; None where they differ."""
+    """One entry of `value` per leaf of `structure`: one counts for all below it; None where they differ."""
     opened = _opened(value)
     if opened is None:
         return [value] * structure.count

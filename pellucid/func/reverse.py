@@ -16,7 +16,8 @@ import pellucid
 from pellucid import Tensor
 from pellucid.engine.core import graph
 from pellucid.engine.core.backward import run as run_backward
-from pellucid.engine.core.batching import cut, detached_deeply, innermost_vmap, is_batched, is_tracked, leaf
+from pellucid.engine.core.batching import innermost_vmap, is_batched
+from pellucid.engine.core.histories import is_tracked, leaf, reaches_outside, released
 from pellucid.engine.core.modes import state
 from pellucid.func.pytree import Structure, flatten, mapped, unflatten
 
@@ -59,39 +60,6 @@ def as_inputs(values: Any) -> tuple[Any, list[Any]]:
     return unflatten(inside, structure), inside
 
 
-def _reaches_outside(tensor: Any, own: set[int], seen: dict[int, bool]) -> bool:
-    """Whether the tensor's history ends anywhere but in the transform's own inputs."""
-    stack = [graph.grad_fn_of(tensor)] if graph.grad_fn_of(tensor) is not None else []
-    if not stack:
-        return graph.requires_grad(tensor) and id(tensor) not in own
-    visited: set[int] = set()
-    while stack:
-        node = stack.pop()
-        if id(node) in visited:
-            continue
-        visited.add(id(node))
-        if isinstance(node, graph.AccumulateGrad):
-            if id(node.variable) not in own:
-                return True
-            continue
-        edges = [edge for edge in node.edges if edge is not None]
-        if not edges:
-            return True
-        stack += [edge[0] for edge in edges]
-    return False
-
-
-def released(tensor: Any, own: set[int], may_differentiate: bool) -> Any:
-    """A result as the caller sees it: without the history that ends in the transform's own inputs."""
-    if not isinstance(tensor, Tensor):
-        return tensor
-    if not may_differentiate:
-        return detached_deeply(tensor)
-    if graph.requires_grad(tensor) and not _reaches_outside(tensor, own, {}):
-        return cut(tensor)
-    return tensor
-
-
 class Pullback:
     """The recorded outputs and inputs of a function, and gradients through them."""
 
@@ -123,7 +91,7 @@ class Pullback:
         if any(is_tracked(each) for each in cotangents):
             return True
         for each in self.outputs:
-            if _reaches_outside(each, self.own, {}):
+            if reaches_outside(each, self.own):
                 return True
             if is_batched(each) and is_tracked(each._storage.physical):
                 return True
@@ -208,7 +176,9 @@ def check_outputs(leaves: list[Any], outputs: Any, name: str) -> None:
         raise RuntimeError(f"{name}: Expected f to be a function that has non-empty output (got output = {outputs})")
     for each in leaves:
         if not isinstance(each, Tensor):
-            raise RuntimeError(f"{name}: expected f(*primals) to return only tensors, got unsupported type {type(each)}")
+            raise RuntimeError(
+                f"{name}: expected f(*primals) to return only tensors, got unsupported type {type(each)}"
+            )
     for each in leaves:
         if each._meta.dtype.category < 2:
             raise RuntimeError(
@@ -256,9 +226,7 @@ def with_arguments(args: tuple[Any, ...], argnums: Any, replaced: Any) -> tuple[
     return tuple(arguments)
 
 
-def grad_and_value(
-    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
-) -> Callable[..., Any]:
+def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that gives the gradient of `func` and its value, which must be one number.
 
     With `has_aux`, `func` returns (value, aux) and the result is (gradient, (value, aux)).

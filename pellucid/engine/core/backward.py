@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pellucid.engine.core.batched_backward import batched_grad
 from pellucid.engine.core.data import TensorData, empty
 from pellucid.engine.core.dtypes import float32
 from pellucid.engine.core.graph import AccumulateGrad, Node, anomaly, by_name, gradient_edge, requires_grad, zeros
@@ -100,8 +101,7 @@ def grad(
 ) -> tuple[Any, ...]:
     """The gradients of `outputs` with respect to `inputs`, as a tuple; `.grad` stays as it is.
 
-    An input that the outputs do not depend on is a RuntimeError unless `allow_unused` (None) or `materialize_grads`
-    (zeros).
+    An input without influence is a RuntimeError unless `allow_unused` (None) or `materialize_grads` (zeros).
 
     >>> import pellucid as torch
     >>> x = torch.tensor(3.0, requires_grad=True)
@@ -113,10 +113,8 @@ def grad(
             "only_inputs argument is deprecated and is ignored now (defaults to True)", FutureWarning, stacklevel=2
         )
     if is_grads_batched:
-        raise NotImplementedError(
-            "autograd.grad(is_grads_batched=True) needs vmap, which Pellucid does not have yet: call grad once "
-            "per row of grad_outputs."
-        )
+        options = (retain_graph, create_graph, True, allow_unused, False, materialize_grads)
+        return batched_grad(grad, _several(outputs), inputs, _several(grad_outputs), options)
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
@@ -134,9 +132,9 @@ def grad(
         for position, gradient in enumerate(found):
             if gradient is None:
                 raise RuntimeError(
-                    f"The differentiated Tensor at index {position} appears to not have been used in the "
-                    "graph. Set allow_unused=True if"
-                    f" this is the desired behavior. (Input {position}: {_described(wanted[position])}.)"
+                    f"The differentiated Tensor at index {position} appears to not have been used in the graph. Set "
+                    f"allow_unused=True if this is the desired behavior. (Input {position}: "
+                    f"{_described(wanted[position])}.)"
                 )
     return tuple(found)
 
@@ -163,8 +161,8 @@ def _root_edge(root: Any, position: int) -> Edge:
     if edge is None:
         raise RuntimeError(
             f"element {position} of tensors does not require grad and does not have a grad_fn: nothing that "
-            "led to it requires a gradient."
-            " Was it computed under no_grad(), or detached? Do the parameters have requires_grad=True?"
+            "led to it requires a gradient. Was it computed under no_grad(), or detached? Do the parameters have "
+            "requires_grad=True?"
         )
     return edge
 
@@ -202,8 +200,7 @@ def _root_gradient(root: Any, weight: Any) -> Any:
         if meta.numel != 1:
             raise RuntimeError(
                 f"grad can be implicitly created only for scalar outputs, not for shape {list(meta.shape)}: "
-                "reduce it first, for example"
-                " with .sum() or .mean(), or pass gradient="
+                "reduce it first, for example with .sum() or .mean(), or pass gradient="
             )
         if meta.dtype.is_complex:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {meta.dtype}")
@@ -344,7 +341,7 @@ class _Pass:
         held = slots[number]
         if held is None:
             slots[number] = gradient
-        elif id(held) in self.owned and not self.create_graph:
+        elif id(held) in self.owned and not self.create_graph and not state.stack:
             held.add_(gradient)
         else:
             total = _added(held, gradient)
@@ -440,9 +437,8 @@ def fit(gradient: Any, meta: Meta, source: Node | None, index: int) -> Any:
     if found.shape != meta.shape:
         if not _sums_to(found.shape, meta.shape):
             raise RuntimeError(
-                f"Function {source.name()} returned an invalid gradient at index {index} - got "
-                f"{list(found.shape)} but expected shape"
-                f" compatible with {list(meta.shape)}"
+                f"Function {source.name()} returned an invalid gradient at index {index} - got {list(found.shape)} but "
+                f"expected shape compatible with {list(meta.shape)}"
                 if source is not None
                 else f"a gradient of shape {list(found.shape)} was given for a tensor of shape {list(meta.shape)}"
             )

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pellucid.engine.core import graph
-from pellucid.engine.core.data import INFERENCE, TensorData, empty, make, shallow
+from pellucid.engine.core.data import INFERENCE, TensorData, empty, make
 from pellucid.engine.core.device import META
 from pellucid.engine.core.dispatch import (
     InPlace,
@@ -93,15 +93,6 @@ def batched(physical: Any, axis: int | None, level: VmapLevel) -> Any:
 def marks_of(tensor: Any) -> dict[Any, Any] | None:
     """The tangents of a dual tensor by level (see tangents.py), which stay with it when it is lifted or saved."""
     return tensor.__dict__.get("_tangents") if tensor.__dict__ else None
-
-
-def cut(tensor: Any) -> Any:
-    """The same tensor without gradient history at its own level, with its tangents."""
-    out = shallow(tensor)
-    marks = marks_of(tensor)
-    if marks:
-        out.__dict__["_tangents"] = dict(marks)
-    return out
 
 
 class Call:
@@ -225,9 +216,7 @@ class VmapLevel:
         lifted = [batched(repeated(x, self.size), 0, self) if isinstance(x, TensorData) else x for x in operands]
         return self.intercept(op, tuple(lifted), settings, proceed)
 
-    def _compute(
-        self, op: Any, plan: Any, operands: tuple[Any, ...], settings: dict[str, Any]
-    ) -> tuple[Any, Any]:
+    def _compute(self, op: Any, plan: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> tuple[Any, Any]:
         """The physical result(s) and the axis (or axes) of their samples."""
         pairs = [self.physical(x) for x in operands]
         call = Call(op, plan, [value for value, _ in pairs], [axis for _, axis in pairs], settings, self.size)
@@ -394,9 +383,7 @@ def run_view(call: Call) -> tuple[Any, int]:
     value = call.front(0)
     size, stride = call.size, value._meta.strides[0]
     made = [
-        by_name["as_strided"](
-            value, size=(size, *meta.shape), stride=(stride, *meta.strides), storage_offset=offset
-        )
+        by_name["as_strided"](value, size=(size, *meta.shape), stride=(stride, *meta.strides), storage_offset=offset)
         for meta, offset in zip(call.plan.metas, call.plan.views, strict=True)
     ]
     return (made[0] if call.plan.single else tuple(made)), 0
@@ -469,38 +456,7 @@ def empty_for_drawing(tensor: Any) -> Any:
     return value
 
 
-def leaf(tensor: Any) -> Any:
-    """A tensor over the same data, at the level of the innermost vmap, whose gradient is wanted there."""
-    level = innermost_vmap()
-    lifted = tensor if level is None else level.lift(tensor)
-    out = cut(lifted)
-    out._needs_grad = True
-    return out
-
-
-def is_tracked(tensor: Any) -> bool:
-    """Whether an operator on this tensor would be recorded at any level."""
-    while True:
-        if graph.requires_grad(tensor):
-            return True
-        if tensor._storage.__class__ is not BatchedStorage:
-            return False
-        tensor = tensor._storage.physical
-
-
-def detached_deeply(tensor: Any) -> Any:
-    """The tensor without gradient history at any level."""
-    storage = tensor._storage
-    if storage.__class__ is not BatchedStorage:
-        return cut(tensor)
-    out = batched(detached_deeply(storage.physical), storage.axis, storage.level)
-    marks = marks_of(tensor)
-    if marks:
-        out.__dict__["_tangents"] = dict(marks)
-    return out
-
-
 __all__ = [
-    "Call", "InPlace", "VmapLevel", "alike", "batched", "cut", "detached_deeply", "empty_for_drawing", "innermost_vmap",
-    "is_batched", "is_tracked", "leaf", "move", "repeated", "rules", "run_each", "to_front", "whole",
+    "Call", "InPlace", "VmapLevel", "alike", "batched", "empty_for_drawing", "innermost_vmap",
+    "is_batched", "move", "repeated", "rules", "run_each", "to_front", "whole",
 ]  # fmt: skip

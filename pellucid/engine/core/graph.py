@@ -31,9 +31,8 @@ class SavedTensor:
     def __init__(self, tensor: Any, is_output: bool = False, number: int = 0) -> None:
         if tensor._counter is INFERENCE:
             raise RuntimeError(
-                "Inference tensors cannot be saved for backward. To work around you can make a clone to get a "
-                "normal tensor"
-                " and use it in autograd."
+                "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
+                "tensor and use it in autograd."
             )
         self.is_output = is_output
         self.number = number
@@ -98,12 +97,11 @@ def _pack(pack: Any, tensor: Any) -> Any:
         state.saved_hooks = outer
         state.grad_enabled = grad_enabled
     if tensor._counter.count != before:
-        raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
-                           "pack hook can "
-        "not be modified"
-                           " by in-place operations as this can lead to unexpected side-effects. Please open "
-                           "an issue if you need to perform"
-                           " in-place operations on the input to a pack hook.")  # fmt: skip
+        raise RuntimeError(
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not "
+            "be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if "
+            "you need to perform in-place operations on the input to a pack hook."
+        )
     return packed
 
 
@@ -138,7 +136,9 @@ _NUMBERS_ARE_TENSORS = frozenset(("add", "sub", "mul", "div", "floor_divide", "t
 class Recipe:
     """For one pattern of inputs that need a gradient: the rules to run and what they have saved."""
 
-    __slots__ = ("edge_operands", "has_numbers", "no_numbers", "node_class", "rules", "saved_inputs", "saved_outputs", "saves")
+    __slots__ = (
+        "edge_operands", "has_numbers", "no_numbers", "node_class", "rules", "saved_inputs", "saved_outputs", "saves",
+    )  # fmt: skip
 
     def __init__(self, op: Any, needed: tuple[bool, ...], operands: tuple[Any, ...]) -> None:
         is_tensor = [isinstance(x, TensorData) for x in operands]
@@ -224,13 +224,11 @@ class OpNode(Node):
     def apply(self, gradients: list[Any]) -> list[Any]:
         if self.saved is RELEASED:
             raise RuntimeError(
-                "Trying to backward through the graph a second time (or directly access saved tensors after "
-                "they have already been"
-                f" freed): {self.name()} of {line_text(self.line)} has let go of its saved tensors. Saved "
-                "intermediate values of the"
-                " graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if "
-                "you need to backward"
-                " through the graph a second time or if you need to access saved tensors after calling backward."
+                "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+                f"already been freed): {self.name()} of {line_text(self.line)} has let go of its saved tensors. Saved "
+                "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+                "retain_graph=True if you need to backward through the graph a second time or if you need to access "
+                "saved tensors after calling backward."
             )
         if not self.op.rules:
             raise RuntimeError(f"derivative for {self.op.name} is not implemented")
@@ -441,9 +439,8 @@ def check_in_place(target: Any, name: str, recorded: bool) -> None:
     """RuntimeError where writing into `target` would break its gradient history."""
     if target._counter is INFERENCE and not state.inference:
         raise RuntimeError(
-            f"Inplace update to inference tensor outside InferenceMode is not allowed. ({name}_) You can make "
-            "a clone to get a normal"
-            " tensor before doing inplace update."
+            f"Inplace update to inference tensor outside InferenceMode is not allowed. ({name}_) You can make a clone "
+            "to get a normal tensor before doing inplace update."
         )
     if not state.grad_enabled or state.inference or not (recorded or requires_grad(target)):
         return
@@ -468,11 +465,9 @@ def _check_view_write(target: Any, name: str) -> None:
 
 
 _AMBIGUOUS = (
-    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
-    "moving both the view and the"
-    " inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both outside "
-    "(if you want the inplace to be"
-    " tracked)."
+    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+    "the view and the inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both "
+    "outside (if you want the inplace to be tracked)."
 )
 _ORIGINS = {
     "no_grad": _AMBIGUOUS.format("no_grad"),
@@ -481,11 +476,9 @@ _ORIGINS = {
     "output views to be modified"
     " inplace. You should replace the inplace operation by an out-of-place one.",
     "custom": " This view was created inside a custom Function (or because an input was returned as-is) and the "
-    "autograd "
-    "logic to handle"
-    " view+inplace would override the custom backward associated with the custom Function, leading to "
-    "incorrect gradients. This behavior is"
-    " forbidden. You can fix this by cloning the output of the custom Function.",
+    "autograd logic to handle view+inplace would override the custom backward associated with the custom Function, "
+    "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+    "Function.",
 }
 
 

@@ -10,6 +10,7 @@ from pellucid.engine.core.graph import by_name
 from pellucid.engine.ops.batching_rules import aligned, batching_rule, merged, parted, sample_rank
 from pellucid.engine.ops.shape import reshape_to
 
+
 def _affine(call: Call, y: Any, shape_of: Any) -> Any:
     """Normalised samples times weight plus bias, of which at least one has samples too."""
     for position, name in ((1, "mul"), (2, "add")):
@@ -146,9 +147,7 @@ def nll_spread_rule(call: Call) -> tuple[Any, Any]:
         cotangent = by_name["expand"](cotangent, size=(call.size, *items))
     flat = (call.size * size[0], *size[1:]) if items else (call.size, *size)
     inner = flat[:1] + flat[2:]
-    spread = call.run(
-        reshape_to(cotangent, inner), reshape_to(target, inner), call.values[2], size=flat
-    )
+    spread = call.run(reshape_to(cotangent, inner), reshape_to(target, inner), call.values[2], size=flat)
     return reshape_to(spread, (call.size, *size)), 0
 
 

@@ -1,4 +1,4 @@
-"""Batching rules of matrix products and convolutions: samples go into the rows, the columns, the batch or the groups."""
+"""Batching rules of matrix products and convolutions: samples go into rows, columns, the batch or the groups."""
 
 from __future__ import annotations
 

@@ -49,7 +49,9 @@ def index_rule(call: Call) -> tuple[Any, Any]:
     found = call.run(call.front(0), sample_numbers(call, rank), *indices)
     if not adjacent or axes[0] == 0:
         return found, 0
-    return _with_common_at(found, rank, axes[0]), 0  # NumPy puts the common shape in front; one sample has it at its place
+    return _with_common_at(
+        found, rank, axes[0]
+    ), 0  # NumPy puts the common shape in front; one sample has it at its place
 
 
 def _with_common_at(value: Any, rank: int, place: int) -> Any:

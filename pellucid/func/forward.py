@@ -1,0 +1,171 @@
+"""`jvp` and `linearize`: forward mode as functions of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid.engine.core.modes import state
+from pellucid.engine.core.tangents import DualLevel
+from pellucid.func.pytree import flatten, mapped, unflatten
+from pellucid.func.reverse import chosen_arguments, vjp, with_arguments
+
+JVP = "jvp(f, primals, tangents)"
+
+
+@contextmanager
+def dual_level() -> Iterator[DualLevel]:
+    """A level of forward differentiation that runs while the block does."""
+    level = DualLevel()
+    state.stack.append(level)
+    state.transforms += 1
+    try:
+        yield level
+    finally:
+        state.transforms -= 1
+        state.stack.remove(level)
+        level.close()
+
+
+def dual(primal: Any, tangent: Any, level: DualLevel) -> Any:
+    """A view of `primal` that carries `tangent` at `level`; errors in PyTorch's words for what does not go together."""
+    for name, each in (("primal", primal), ("tangent", tangent)):
+        if not (each.is_floating_point() or each.is_complex()):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {each.dtype}")
+    if level.tangent(primal) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level is not "
+            "supported."
+        )
+    if primal.shape != tangent.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(primal.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
+        )
+    if level.tangent(tangent) is not None:
+        raise RuntimeError(
+            "Expected tangent tensor to not be a dual tensor at the same level: give unpack_dual(tangent).primal."
+        )
+    made = Tensor.view_as(primal, primal)
+    level.attach(made, tangent if tangent.dtype == primal.dtype else tangent.to(primal.dtype))
+    return made
+
+
+def unpacked(value: Any, level: DualLevel) -> tuple[Any, Any]:
+    """The tensor without its tangent at `level`, and that tangent or None."""
+    tangent = level.tangent(value)
+    if tangent is None:
+        return value, None
+    made = value.view_as(value)
+    marks = made.__dict__["_tangents"]
+    marks.pop(level, None)
+    return made, tangent
+
+
+def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+    """The output of `func` at `primals`, and its derivative in the direction of `tangents`.
+
+    An output that does not depend on the inputs has the derivative zero; with `strict`, that is an error. With
+    `has_aux`, `func` returns (output, aux) and the result is (output, derivative, aux).
+
+    >>> import pellucid as torch
+    >>> torch.func.jvp(torch.sin, (torch.tensor(0.0),), (torch.tensor(2.0),))
+    (tensor(0.), tensor(2.))
+    """
+    return jvp_of(func, primals, tangents, None, strict, has_aux)
+
+
+def jvp_of(func: Any, primals: Any, tangents: Any, argnums: Any, strict: bool, has_aux: bool) -> Any:
+    """`jvp` with respect to some of the arguments only."""
+    if not isinstance(primals, tuple):
+        raise RuntimeError(f"{JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+    differentiated = primals if argnums is None else chosen_arguments(primals, argnums)
+    leaves, structure = flatten(differentiated)
+    directions, other = flatten(tangents)
+    if structure != other:
+        raise RuntimeError(
+            f"{JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a "
+            f"tuple of 3 tensors, tangents also must be. Got primals with structure {structure} and tangents with "
+            f"structure {other}"
+        )
+    _check_tensors(leaves, "primals")
+    _check_tensors(directions, "tangents")
+    with dual_level() as level:
+        duals = unflatten([dual(x, t, level) for x, t in zip(leaves, directions, strict=True)], structure)
+        outputs = func(*(duals if argnums is None else with_arguments(primals, argnums, duals)))
+        aux = None
+        if has_aux:
+            if not isinstance(outputs, tuple) or len(outputs) != 2:
+                raise RuntimeError(f"{JVP}: output of function f should be a tuple: (output, aux) if has_aux is True")
+            outputs, aux = outputs
+            aux = mapped(lambda each: unpacked(each, level)[0] if isinstance(each, Tensor) else each, aux)
+        found, out_structure = flatten(outputs)
+        _check_results(found, outputs)
+        pairs = [_result(each, level, strict) for each in found]
+    primal_out = unflatten([pair[0] for pair in pairs], out_structure)
+    tangent_out = unflatten([pair[1] for pair in pairs], out_structure)
+    return (primal_out, tangent_out, aux) if has_aux else (primal_out, tangent_out)
+
+
+def _check_tensors(values: list[Any], what: str) -> None:
+    if not values:
+        raise RuntimeError(f"{JVP}: Expected {what} to contain at least one Tensor.")
+    for each in values:
+        if not isinstance(each, Tensor):
+            raise RuntimeError(f"{JVP}: Expected {what} to only contain Tensors, got {type(each)}")
+
+
+def _check_results(found: list[Any], outputs: Any) -> None:
+    if not found:
+        raise RuntimeError(f"{JVP}: Expected f to be a function that has non-empty output (got output = {outputs})")
+    for each in found:
+        if not isinstance(each, Tensor):
+            raise RuntimeError(f"{JVP}: expected f(*args) to return only tensors, got unsupported type {type(each)}")
+
+
+def _result(value: Any, level: DualLevel, strict: bool) -> tuple[Any, Any]:
+    primal, tangent = unpacked(value, level)
+    if tangent is None:
+        if strict:
+            raise RuntimeError(
+                "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
+                "allowed with strict=True."
+            )
+        tangent = pellucid.zeros_like(primal)
+    return primal, tangent
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """The output of `func` at `primals`, and the function that gives its derivative in any direction there.
+
+    `func` runs once; each call of the result then costs a reverse pass through its history.
+
+    >>> import pellucid as torch
+    >>> y, push = torch.func.linearize(torch.sin, torch.tensor(0.0))
+    >>> push(torch.tensor(3.0))
+    tensor(3.)
+    """
+    leaves, structure = flatten(primals)
+    output, pull = vjp(func, *primals)
+    probes = mapped(pellucid.ones_like, output)
+    pulled, push = vjp(lambda cotangent: pull(cotangent), probes)
+    del pulled
+
+    def jvp_fn(*tangents: Any) -> Any:
+        directions, other = flatten(tangents)
+        if other != structure:
+            raise RuntimeError(f"Expected the tangents {other} to have the same argspec as the primals {structure}")
+        for position, (t, x) in enumerate(zip(directions, leaves, strict=True)):
+            for name in ("shape", "device", "dtype"):
+                if getattr(t, name) != getattr(x, name):
+                    raise RuntimeError(
+                        f"tangent:{position} with {name} {getattr(t, name)} in flattened pytree doesn't match the "
+                        f"{name} {getattr(x, name)} of the corresponding primal."
+                    )
+        return push(tangents)[0]
+
+    return output, jvp_fn

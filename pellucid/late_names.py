@@ -5,8 +5,8 @@ from __future__ import annotations
 # Submodules that load when they are first asked for, so that `import pellucid` stays about as quick as `import numpy`.
 SUBMODULES = frozenset(
     {
-        "__config__", "_tensor_str", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "distributed",
-        "distributions", "fft", "func", "functional", "hub", "jit", "linalg", "mps", "multiprocessing", "nn", "onnx",
+        "_C", "__config__", "_tensor_str", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "distributed",
+        "distributions", "fft", "func", "functional", "hub", "jit", "kernels", "linalg", "mps", "multiprocessing", "nn", "onnx",
         "masked", "optim", "overrides", "profiler", "quantization", "random", "safetensors", "serialization", "signal", "sparse", "special",
         "storage", "testing", "types", "utils", "version", "xpu",
     }
@@ -97,6 +97,7 @@ LATE = {
     "view_copy": "engine.tensor.view_copies",
     "bincount": "engine.tensor.search", "bucketize": "engine.tensor.search", "cartesian_prod": "engine.tensor.search",
     "combinations": "engine.tensor.search", "histc": "engine.tensor.search", "histogram": "engine.tensor.search",
+    "histogramdd": "engine.tensor.search",
     "isin": "engine.tensor.search", "searchsorted": "engine.tensor.search", "tril_indices": "engine.tensor.search",
     "triu_indices": "engine.tensor.search", "unravel_index": "engine.tensor.search",
     "corrcoef": "engine.tensor.statistics", "cov": "engine.tensor.statistics",

@@ -1,4 +1,7 @@
-"""How many threads an operator may use. Until kernels have threads of their own, these are NumPy's BLAS library's."""
+"""How many threads an operator may use: those of compiled kernels and those of NumPy's BLAS library alike.
+
+`PELLUCID_NUM_THREADS` sets the number before the first operator; else it is BLAS's own choice, the processors in reach.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+
+from pellucid.engine.core import kernels
 
 # OpenBLAS as NumPy's wheels rename it, and as distributions install it.
 _NAMES = [(prefix, suffix) for prefix in ("scipy_openblas", "openblas") for suffix in ("64_", "_64", "")]
@@ -21,6 +26,7 @@ class _Library(NamedTuple):
 
 class _Found:
     library: _Library | None = None
+    count: int | None = None
     looked = False
 
 
@@ -31,8 +37,21 @@ def get_num_threads() -> int:
     >>> torch.get_num_threads() >= 1
     True
     """
+    if _Found.count is None:
+        _Found.count = _initial()
+    return _Found.count
+
+
+def _initial() -> int:
+    given = os.environ.get("PELLUCID_NUM_THREADS")
     library = _library()
-    return library.get() if library else 1
+    if given is None:
+        return library.get() if library else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    if not given.isdigit() or not int(given):
+        raise ValueError(f"PELLUCID_NUM_THREADS must be a positive integer, not {given!r}")
+    if library:
+        library.set(int(given))
+    return int(given)
 
 
 def set_num_threads(num: int) -> None:
@@ -50,9 +69,11 @@ def set_num_threads(num: int) -> None:
     if num <= 0:
         raise RuntimeError(f"set_num_threads expects a positive integer, got {num}")
     library = _library()
+    _Found.count = num
+    kernels.set_threads(num)
     if library:
         library.set(num)
-    elif num > 1 or (os.cpu_count() or 1) > 1:
+    elif kernels.of_cpu() is None and num > 1 or (os.cpu_count() or 1) > 1:
         warnings.warn(
             "set_num_threads has no effect: NumPy multiplies matrices with a library other than OpenBLAS here. "
             "Set OMP_NUM_THREADS before the program starts.",

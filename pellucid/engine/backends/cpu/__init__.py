@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pellucid.engine.backends.cpu import jit, memory, pointwise, registry, rules
+from pellucid.engine.backends.cpu import jit, memory, pointwise, pool, registry, rules
 from pellucid.engine.core.meta import Meta
 
 
@@ -44,6 +44,13 @@ class Backend:
 
         return update(rule, items, settings)
 
+    @staticmethod
+    def set_threads(count: int) -> None:
+        """Let kernels use `count` threads."""
+        if pool.pool.cache_info().currsize:
+            pool.pool().set_threads(count)
+
+    shown = staticmethod(jit.shown)
     empty_cache = staticmethod(memory.give_back)
     memory_statistics = staticmethod(memory.statistics)
 

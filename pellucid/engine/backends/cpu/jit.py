@@ -60,6 +60,8 @@ class Kernel:
     @property
     def call(self) -> Callable[..., Any]:
         """The compiled entry: call this where the call is hot."""
+        if asked_for is not None:
+            asked_for.append(self)
         if self.entry is None:
             self.entry = _entry(self)
         return self.entry
@@ -82,6 +84,7 @@ class Kernel:
         return module
 
 
+asked_for: list[Kernel] | None = None  # kernels in the order in which plans took them, while `shown` listens
 _known: dict[tuple[str, Any, str, bool], Callable[..., Any]] = {}
 _keep: list[Any] = []  # method definitions, libraries: they live as long as the process
 _numbers = itertools.count()
@@ -272,6 +275,32 @@ def _job_function(module: ir.Module, kernel: ir.Function, context_type: ir.Type)
     builder.call(kernel, [*values, job.args[1], job.args[2]])
     builder.ret_void()
     return job
+
+
+def shown(action: Callable[[], object], what: str) -> str:
+    """The kernels that `action` plans with, as text."""
+    global asked_for
+    printers: dict[str, Callable[[Kernel], str]] = {
+        "expression": lambda each: _described(each.spec),
+        "llvm": lambda each: str(each.module(isa.host())),
+        "optimised": lambda each: str(optimised(str(each.module(isa.host())), isa.host())),
+        "assembly": assembly,
+    }
+    if what not in printers:
+        raise ValueError(f"kernels.show(what=...) takes one of {', '.join(printers)}, not {what!r}")
+    asked_for = heard = []
+    try:
+        action()
+    finally:
+        asked_for = None
+    if not heard:
+        return "no kernel: NumPy's reference ran"
+    return "\n\n".join([f"{each.name} ({each.params})\n{printers[what](each)}" for each in heard])
+
+
+def _described(spec: Any) -> str:
+    parts = spec if isinstance(spec, tuple) else (spec,)
+    return "\n".join([f"  {line}" for part in parts for line in str(part).splitlines()])
 
 
 def extents(items: int, chunk: int, *more: int, release: bool | None = None) -> np.ndarray:

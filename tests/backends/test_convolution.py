@@ -62,7 +62,9 @@ def run(make: Any, op: Any, operands: list[Any], settings: dict[str, Any]) -> np
     kernel = make(op, metas, (result,), settings)
     assert kernel is not None
     found = kernel(operands, settings)
-    assert found.strides == result.byte_strides and found.shape == tuple(result.shape)
+    assert found.shape == tuple(result.shape)
+    steps = zip(found.shape, found.strides, result.byte_strides, strict=True)
+    assert all(step == wanted for size, step, wanted in steps if size > 1)
     return found
 
 
@@ -125,7 +127,9 @@ def test_empty_operands_are_left_to_the_bodies() -> None:
     x, weight = meta_of(np.empty((0, 2, 4), np.float32)), meta_of(np.empty((3, 2, 1), np.float32))
     how: dict[str, Any] = {"stride": (1,), "padding": (0,), "dilation": (1,), "groups": 1}
     how |= {"transposed": False, "output_padding": (0,)}
-    assert make_convolution(convolution, (x, weight, None), (convolution.meta_rule(x, weight, None, **how),), how) is None
+    assert (
+        make_convolution(convolution, (x, weight, None), (convolution.meta_rule(x, weight, None, **how),), how) is None
+    )
 
 
 def test_results_do_not_depend_on_the_number_of_threads() -> None:

@@ -1,5 +1,5 @@
-"""The kernel of convolutions and of their data gradients: a padded block of the input, tiles of neighbouring pixels in a
-row times packed weights, and the result turned from pixels × channels to the output's order.
+"""The kernel of convolutions and of their data gradients: a padded block of the input, tiles of neighbouring pixels in
+a row times packed weights, and the result turned from pixels × channels to the output's order.
 
 An item is a block of output rows of one image and group for some panels of output channels. A phase is a set of output
 pixels that see the same taps: a convolution has one; a transposed one has stride × stride of them. What the tables
@@ -16,10 +16,23 @@ from pellucid.engine.backends.cpu import jit
 from pellucid.engine.backends.cpu.convolution_block import copy_block
 from pellucid.engine.backends.cpu.emit import I64, at, counting, i64, load_vector
 from pellucid.engine.backends.cpu.gemm import (
-    Extents, Tile, accumulate, divided, load_tile, product, smaller, store_tile, total,
+    Extents,
+    Tile,
+    accumulate,
+    divided,
+    load_tile,
+    product,
+    smaller,
+    store_tile,
+    total,
 )  # fmt: skip
 from pellucid.engine.backends.cpu.packing import (
-    lanes_below, load_masked, slot, store_masked, transposed, zeros,
+    lanes_below,
+    load_masked,
+    slot,
+    store_masked,
+    transposed,
+    zeros,
 )  # fmt: skip
 
 GEOMETRY = Extents(
@@ -73,7 +86,17 @@ class ConvolutionWriter:
         first_row = b.mul(row_block, g["rows"])
         source = at(b, self.x, total(b, b.mul(image, g["x_image"]), product(b, group, g["channels"], g["x_channel"])))
         line = b.add(b.mul(row_block, g["row_step"]), g["row_origin"])
-        copy_block(b, self.tile, g, self.block, source, start, slices, line, b.add(b.mul(column_block, g["column_step"]), g["column_origin"]))
+        copy_block(
+            b,
+            self.tile,
+            g,
+            self.block,
+            source,
+            start,
+            slices,
+            line,
+            b.add(b.mul(column_block, g["column_step"]), g["column_origin"]),
+        )
         first_column = b.mul(column_block, g["columns"])
         columns = smaller(b, g["columns"], b.sub(g["out_columns"], first_column))
         rows = smaller(b, g["rows"], b.sub(g["out_rows"], first_row))
@@ -165,7 +188,6 @@ class ConvolutionWriter:
             there = b.icmp_signed("<", i64(channel), channels)
             address = at(b, target, b.mul(i64(channel), self.g["y_channel"]))
             store_masked(b, value, address, b.select(there, inside, nothing))
-
 
 
 def convolution_kernel(tile: Tile, step: int) -> jit.Kernel:

@@ -15,13 +15,29 @@ from llvmlite import ir
 
 from pellucid.engine.backends.cpu import jit
 from pellucid.engine.backends.cpu.convolution_block import copy_block
-from pellucid.engine.backends.cpu.convolution_plan import Shape
+from pellucid.engine.backends.cpu.convolution_plan import Shape, without_gaps
 from pellucid.engine.backends.cpu.emit import I64, at, carrying, counting, i64, load_vector
 from pellucid.engine.backends.cpu.gemm import (
-    Extents, Tile, divided, load_tile, most_rows, multiplied, product, smaller, store_tile, tile_of, total,
+    Extents,
+    Tile,
+    divided,
+    load_tile,
+    most_rows,
+    multiplied,
+    product,
+    smaller,
+    store_tile,
+    tile_of,
+    total,
 )  # fmt: skip
 from pellucid.engine.backends.cpu.packing import (
-    lanes_below, load_masked, slot, store_masked, transposed, workspace, zeros,
+    lanes_below,
+    load_masked,
+    slot,
+    store_masked,
+    transposed,
+    workspace,
+    zeros,
 )  # fmt: skip
 
 GEOMETRY = Extents(
@@ -35,15 +51,16 @@ GEOMETRY = Extents(
 )  # fmt: skip
 _ADDRESSES = 9  # rows whose addresses have a register each
 _BLOCK = 128 * 1024
-_PIXELS = 448
+_PANEL = 32 * 1024  # bytes of the turned coarse image: it stays in the first cache
 
 
 class WeightGradientWriter:
     """Writes the kernel for one tile and one distance between neighbouring pixels."""
 
-    def __init__(self, tile: Tile, step: int) -> None:
+    def __init__(self, tile: Tile, step: int, direct: bool) -> None:
         self.tile = tile
         self.step = step
+        self.direct = direct  # without padding, the fine image is read where it lies
 
     def __call__(self, module: ir.Module, function: ir.Function) -> None:
         """function(gradient, coarse, fine, offsets, scratch, work, begin, end)."""
@@ -100,16 +117,23 @@ class WeightGradientWriter:
         start = b.add(b.mul(depth, g["z_step_in"]), g["z_origin"])
         line = b.add(b.mul(row_block, g["row_step"]), g["row_origin"])
         column = b.add(b.mul(column_block, g["column_step"]), g["column_origin"])
-        copy_block(b, self.tile, g, self.block, fine, start, g["slices"], line, column, channels)
+        block = self.block
+        if self.direct:
+            block = at(b, fine, total(b, b.mul(start, g["x_slice"]), b.mul(line, g["x_row"]), column))
+        else:
+            copy_block(b, self.tile, g, block, fine, start, g["slices"], line, column, channels)
         pixel = b.add(b.mul(first_row, g["out_columns"]), first_column)
         self._turn(at(b, coarse, pixel), b.mul(rows, columns), left)
         with counting(b, 0, counts[1], name="tile") as tile:
-            self._tile(tile, counts[0], rows, columns)
+            self._tile(block, tile, counts[0], rows, columns)
 
     def _turn(self, source: Any, pixels: Any, filters: Any) -> None:
         """The panel's filters of the coarse image as pixels × filters, zeros where there is no filter."""
         b, g, tile, lanes = self.b, self.g, self.tile, self.tile.lanes
-        with counting(b, 0, pixels, lanes, name="pixel") as pixel, counting(b, 0, tile.width, lanes, name="part") as part:
+        with (
+            counting(b, 0, pixels, lanes, name="pixel") as pixel,
+            counting(b, 0, tile.width, lanes, name="part") as part,
+        ):
             inside = lanes_below(b, b.sub(pixels, pixel), lanes)
             nothing = ir.Constant(inside.type, [0] * lanes)
             rows = []
@@ -122,13 +146,13 @@ class WeightGradientWriter:
             for column, value in enumerate(transposed(b, rows)):
                 self._store(value, at(b, corner, column * tile.width))
 
-    def _tile(self, index: Any, count: Any, rows: Any, columns: Any) -> None:
+    def _tile(self, block: Any, index: Any, count: Any, rows: Any, columns: Any) -> None:
         b, g, tile = self.b, self.g, self.tile
         first = b.mul(index, i64(tile.rows))
         taps = []
         for row in range(tile.rows):
             tap = smaller(b, b.add(first, i64(row)), b.sub(count, i64(1)))
-            taps.append(at(b, self.block, b.load(at(b, self.offsets, tap))))
+            taps.append(at(b, block, b.load(at(b, self.offsets, tap))))
         place = at(b, self.sums, b.mul(first, i64(tile.width)))
         before = load_tile(b, tile, place, i64(tile.width))
         with carrying(b, 0, rows, before, name="y") as line:
@@ -137,7 +161,9 @@ class WeightGradientWriter:
             with carrying(b, 0, columns, line.values, name="x") as turn:
                 offset = b.add(begin, b.mul(turn.index, i64(self.step)))
                 elements = [at(b, tap, offset) for tap in taps]
-                turn.next = multiplied(b, tile, turn.values, elements, at(b, pixels, b.mul(turn.index, i64(tile.width))))
+                turn.next = multiplied(
+                    b, tile, turn.values, elements, at(b, pixels, b.mul(turn.index, i64(tile.width)))
+                )
             line.next = turn.values
         store_tile(b, tile, line.values, place, i64(tile.width))
 
@@ -165,7 +191,7 @@ def gradient_tile(filters: int, taps: int, itemsize: int) -> Tile:
     best: tuple[float, int, int] | None = None
     for vectors in (1, 2, 3, 4):
         for rows in range(1, min(most_rows(vectors), _ADDRESSES, taps) + 1):
-            cycles = max(rows * vectors / 2, (rows + vectors) / 1.9, 4.0) + 0.1
+            cycles = max(rows * vectors / 2, (rows + vectors) / 1.7, 4.0) + 0.2
             cost = cycles * math.ceil(taps / rows) * math.ceil(filters / (vectors * lanes))
             if best is None or cost <= best[0]:
                 best = (cost, rows, vectors)
@@ -177,11 +203,11 @@ class WeightGradientPlan:
     """The kernel and the sizes for one gradient; `shape` is the convolution's, not transposed."""
 
     def __init__(self, shape: Shape) -> None:
-        self.shape = shape
+        self.shape = shape = without_gaps(shape)
         self.taps = math.prod(shape.kernel)
         self.tile = gradient_tile(shape.filters, shape.channels * self.taps, shape.itemsize)
         self.panels = math.ceil(shape.filters / self.tile.width)
-        together = max(1, math.ceil(96 / self.taps))
+        together = max(1, math.ceil(192 / self.taps))
         few = shape.groups * self.panels
         while together > 1 and few * math.ceil(shape.channels / together) < 6 and together * self.taps > 36:
             together = together // 2
@@ -189,8 +215,8 @@ class WeightGradientPlan:
         self.channel_block = math.ceil(shape.channels / self.splits)
         self._block()
         self.kernel = jit.Kernel(
-            "convolution_gradient", (self.tile, shape.stride[2]), "pppppw",
-            WeightGradientWriter(self.tile, shape.stride[2]),
+            "convolution_gradient", (self.tile, shape.stride[2], self.direct), "pppppw",
+            WeightGradientWriter(self.tile, shape.stride[2], self.direct),
         )  # fmt: skip
 
     def _block(self) -> None:
@@ -205,7 +231,7 @@ class WeightGradientPlan:
         def fits(rows: int, columns: int) -> bool:
             seen = (rows - 1) * shape.stride[1] + spans[1] + 1
             size = self.channel_block * slices * seen * pitch(columns) * shape.itemsize
-            return rows * columns <= _PIXELS and size <= _BLOCK
+            return rows * columns * tile.width * shape.itemsize <= _PANEL and size <= _BLOCK
 
         columns, rows = width, height
         while columns > 8 and not fits(1, columns):
@@ -216,15 +242,25 @@ class WeightGradientPlan:
         self.columns = columns
         self.pitch = pitch(columns)
         self.block_rows = (self.rows - 1) * shape.stride[1] + spans[1] + 1
-        self.plane = slices * self.block_rows * self.pitch
-        z, y, x = np.meshgrid(*[np.arange(k, dtype=np.int64) for k in shape.kernel], indexing="ij")
-        places = (z * self.block_rows + y * shape.dilation[1]) * self.pitch + x * shape.dilation[2]
-        channels = np.arange(self.channel_block, dtype=np.int64)[:, None] * self.plane
-        self.offsets = (channels + places.reshape(1, -1)).reshape(-1)
-        self.pixels_at = math.ceil((self.channel_block * self.plane + 2 * tile.lanes) / 16) * 16
+        self.direct = not any(shape.padding)
+        if self.direct:
+            self._places(shape.x_strides[1], shape.x_strides[2] * shape.dilation[0], shape.x_strides[3])
+            self.pixels_at = self.plane = 0
+        else:
+            self.plane = slices * self.block_rows * self.pitch
+            self._places(self.plane, self.block_rows * self.pitch, self.pitch)
+            self.pixels_at = math.ceil((self.channel_block * self.plane + 2 * tile.lanes) / 16) * 16
         self.sums_at = self.pixels_at + (self.rows * self.columns + tile.lanes) * tile.width
         taps = math.ceil(self.channel_block * self.taps / tile.rows) * tile.rows + tile.lanes
         self.slot = math.ceil(((self.sums_at + taps * tile.width) * shape.itemsize + 128) / 64) * 64
+
+    def _places(self, channel: int, slice_: int, row: int) -> None:
+        """Where each tap of each channel reads for the first pixel of a block."""
+        shape = self.shape
+        z, y, x = np.meshgrid(*[np.arange(k, dtype=np.int64) for k in shape.kernel], indexing="ij")
+        places = z * slice_ + y * shape.dilation[1] * row + x * shape.dilation[2]
+        channels = np.arange(self.channel_block, dtype=np.int64)[:, None] * channel
+        self.offsets = (channels + places.reshape(1, -1)).reshape(-1)
 
     def prepared(self, y_strides: tuple[int, ...]) -> Any:
         """A function (gradient, coarse, fine) -> gradient for a coarse image with these element strides."""
@@ -242,7 +278,8 @@ class WeightGradientPlan:
             "z_origin": -shape.padding[0], "block_rows": self.block_rows, "block_pitch": self.pitch,
             "block_plane": self.plane, "rows": self.rows, "row_step": self.rows * shape.stride[1],
             "row_origin": -shape.padding[1], "columns": self.columns, "column_step": self.columns * shape.stride[2],
-            "column_origin": -shape.padding[2], "row_pitch": shape.stride[1] * self.pitch,
+            "column_origin": -shape.padding[2],
+            "row_pitch": shape.stride[1] * (shape.x_strides[3] if self.direct else self.pitch),
             "slot_bytes": self.slot, "pixels_at": self.pixels_at, "sums_at": self.sums_at,
             "filter_step": shape.channels * self.taps,
         }  # fmt: skip

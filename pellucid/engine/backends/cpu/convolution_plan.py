@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,17 @@ class Shape:
     itemsize: int
     x_strides: Ints
     weight_strides: Ints  # group, filter, channel, then one per axis
+
+
+def without_gaps(shape: Shape) -> Shape:
+    """The same convolution where slices or rows that no tap sees are stepped over by the strides."""
+    inside, stride, steps = list(shape.inside), list(shape.stride), list(shape.x_strides)
+    for axis in (0, 1):
+        if shape.kernel[axis] == 1 and not shape.padding[axis] and not shape.transposed and stride[axis] > 1:
+            inside[axis] = math.ceil(inside[axis] / stride[axis])
+            steps[2 + axis] *= stride[axis]
+            stride[axis] = 1
+    return replace(shape, inside=tuple(inside), stride=tuple(stride), x_strides=tuple(steps))
 
 
 @dataclass(frozen=True)
@@ -83,7 +94,7 @@ class ConvolutionPlan:
     """The kernels and tables of one convolution: `run(y, x, weight, bias)`."""
 
     def __init__(self, shape: Shape) -> None:
-        self.shape = shape
+        self.shape = shape = without_gaps(shape)
         self.out_step = shape.stride if shape.transposed else (1, 1, 1)
         self.in_step = (1, 1, 1) if shape.transposed else shape.stride
         how = zip(shape.kernel, shape.stride, shape.padding, shape.dilation, strict=True)
@@ -157,7 +168,10 @@ class ConvolutionPlan:
                     for (part, _), (_, start_y), (_, start_x) in taps
                 ]
                 _, _, step, *steps = shape.weight_strides
-                sources = [tap_z * steps[0] + tap_y * steps[1] + tap_x * steps[2] for (_, tap_z), (tap_y, _), (tap_x, _) in taps]
+                sources = [
+                    tap_z * steps[0] + tap_y * steps[1] + tap_x * steps[2]
+                    for (_, tap_z), (tap_y, _), (tap_x, _) in taps
+                ]
                 channels = np.arange(shape.channels, dtype=np.int64)[:, None]
                 count = shape.channels * len(taps)
                 offsets.append((channels * self.plane + np.array(places, np.int64)[None]).reshape(-1))
@@ -171,7 +185,9 @@ class ConvolutionPlan:
         self.block_size = math.ceil((shape.channels * self.plane + lanes) / 16) * 16
         per_row = self.tiles * self.tile.rows * self.out_step[2]
         self.sums_pitch = per_row
-        self.slot = (self.block_size + (self.rows * self.out_step[1] * per_row + lanes) * self.tile.width) * shape.itemsize
+        self.slot = (
+            self.block_size + (self.rows * self.out_step[1] * per_row + lanes) * self.tile.width
+        ) * shape.itemsize
         self.slot = math.ceil((self.slot + 128) / 64) * 64
 
     def _packing(self, phases: list[tuple[int, np.ndarray]]) -> None:

@@ -96,5 +96,3 @@ class WeightsWriter:
 def weights_kernel(tile: Tile, order: str) -> jit.Kernel:
     """The kernel that packs weights for `tile`."""
     return jit.Kernel("convolution_weights", (tile, order), "pppw", WeightsWriter(tile, order))
-
-

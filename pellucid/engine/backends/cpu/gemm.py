@@ -15,7 +15,17 @@ from llvmlite import ir
 
 from pellucid.engine.backends.cpu import isa
 from pellucid.engine.backends.cpu.emit import (
-    F32, F64, I64, at, carrying, extent, i64, intrinsic, load_vector, splat, store_vector, vector,
+    F32,
+    F64,
+    at,
+    carrying,
+    extent,
+    i64,
+    intrinsic,
+    load_vector,
+    splat,
+    store_vector,
+    vector,
 )  # fmt: skip
 
 Operands = Callable[[Any], tuple[list[Any], Any]]

@@ -1,10 +1,11 @@
-"""What contractions need around their inner loop: masked loads and stores, transposes in registers, memory to pack into.
+"""What contractions need around their inner loop: masked loads and stores, transposes, memory to pack into.
 
 The multiplication itself is in gemm.py.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +14,23 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
+from pellucid.engine.backends.cpu import isa, jit
 from pellucid.engine.backends.cpu.emit import (
-    BYTES, F32, I1, I32, I64, VOID, at, at_byte, counting, extent, i32, i64, itemsize_of, load_vector, splat,
-    store_vector, vector,
+    BYTES,
+    F32,
+    F64,
+    I1,
+    I32,
+    I64,
+    VOID,
+    at,
+    counting,
+    extent,
+    i32,
+    i64,
+    itemsize_of,
+    splat,
+    vector,
 )  # fmt: skip
 
 _FLAGS = 4096  # bytes in front of the slots: one flag a cache line
@@ -67,11 +82,6 @@ def slot(builder: ir.IRBuilder, scratch: Any, size: Any) -> Iterator[Any]:
     aligned = builder.and_(builder.add(address, i64(63)), i64(-64))
     yield builder.inttoptr(aligned, BYTES)
     builder.store_atomic(i64(0), flag, "release", 8)
-
-
-def lane_numbers(lanes: int) -> ir.Constant:
-    """0, 1, 2, … as 64-bit lanes."""
-    return ir.Constant(vector(I64, lanes), list(range(lanes)))
 
 
 def lanes_below(builder: ir.IRBuilder, limit: Any, lanes: int) -> Any:
@@ -152,23 +162,54 @@ def transpose_block(
     columns: Any,
     lanes: int,
 ) -> None:
-    """target[column * target_step + row] = source[row * source_step + column], at most `lanes` of each.
-
-    Rows and columns that are not there are not read; what is written beside them is zero, in whole vectors, if
-    `columns` is None (then all columns are written), else nothing.
-    """
+    """target[column * target_step + row] = source[row * source_step + column] for at most `lanes` rows and columns."""
     kind = source.type.pointee
-    inside = lanes_below(builder, columns if columns is not None else i64(lanes), lanes)
     nothing = ir.Constant(vector(I1, lanes), [0] * lanes)
+    inside = lanes_below(builder, columns, lanes)
     vectors = []
     for row in range(lanes):
-        there = builder.icmp_signed("<", i64(row), rows)
-        mask = builder.select(there, inside, nothing)
-        vectors.append(
-            load_masked(builder, at(builder, source, builder.mul(i64(row), source_step)), mask, zeros(kind, lanes))
-        )
+        mask = builder.select(builder.icmp_signed("<", i64(row), rows), inside, nothing)
+        address = at(builder, source, builder.mul(i64(row), source_step))
+        vectors.append(load_masked(builder, address, mask, zeros(kind, lanes)))
     written = lanes_below(builder, rows, lanes)
     for column, value in enumerate(transposed(builder, vectors)):
-        address = at(builder, target, builder.mul(i64(column), target_step))
-        there = builder.icmp_signed("<", i64(column), columns if columns is not None else i64(lanes))
-        store_masked(builder, value, address, builder.select(there, written, nothing))
+        mask = builder.select(builder.icmp_signed("<", i64(column), columns), written, nothing)
+        store_masked(builder, value, at(builder, target, builder.mul(i64(column), target_step)), mask)
+
+
+def _write_turn(module: ir.Module, function: ir.Function, kind: ir.Type, lanes: int) -> None:
+    """function(target, source, work, begin, end): per item, 64 rows of a matrix become columns of another."""
+    b = ir.IRBuilder(function.append_basic_block())
+    target, source = (b.bitcast(each, kind.as_pointer()) for each in function.args[:2])
+    work, begin, end = function.args[2:]
+    rows, columns, blocks = (extent(b, work, 3 + index) for index in range(3))
+    with counting(b, begin, end, name="item") as item:
+        matrix = b.udiv(item, blocks)
+        first = b.mul(b.sub(item, b.mul(matrix, blocks)), i64(TURNED))
+        last = b.add(first, i64(TURNED))
+        last = b.select(b.icmp_signed("<", last, rows), last, rows)
+        base = b.mul(matrix, b.mul(rows, columns))
+        with (
+            counting(b, first, last, lanes, name="row") as row,
+            counting(b, 0, columns, lanes, name="column") as column,
+        ):
+            corner = at(b, source, b.add(base, b.add(b.mul(row, columns), column)))
+            place = at(b, target, b.add(base, b.add(b.mul(column, rows), row)))
+            transpose_block(b, corner, columns, place, rows, b.sub(rows, row), b.sub(columns, column), lanes)
+    b.ret_void()
+
+
+TURNED = 64  # rows that an item turns
+
+
+def turned(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Each matrix of a dense (count, rows, columns) transposed into a dense (count, columns, rows)."""
+    kind = F32 if source.itemsize == 4 else F64
+    lanes = isa.host().lanes(source.itemsize)
+    count, rows, columns = source.shape
+    blocks = -(-rows // TURNED)
+    kernel = jit.Kernel(
+        "turned", (source.itemsize, lanes), "ppw", functools.partial(_write_turn, kind=kind, lanes=lanes)
+    )
+    kernel(target, source, jit.extents(count * blocks, max(1, 16384 // (TURNED * columns)), rows, columns, blocks))
+    return target

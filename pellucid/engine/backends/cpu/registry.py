@@ -22,6 +22,7 @@ FILES: dict[str, str] = {
     **dict.fromkeys(("max_pool", "pool_scatter", "avg_pool"), "pooling"),
     **dict.fromkeys(("embedding", "embedding_rows"), "tables"),
     **dict.fromkeys(("sum", "mean", "amax", "amin", "max_all", "min_all", "prod", "var", "std"), "reduction"),
+    **dict.fromkeys(("convolution", "convolution_weight"), "convolution_operators"),
 }  # fmt: skip
 _loaded: set[str] = set()
 

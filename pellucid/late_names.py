@@ -54,6 +54,7 @@ LATE = {
     "grid_sampler_3d": "nn.functional.vision", "affine_grid_generator": "nn.functional.vision",
     "pixel_shuffle": "nn.functional.vision", "pixel_unshuffle": "nn.functional.vision",
     "channel_shuffle": "nn.functional.vision", "native_channel_shuffle": "nn.functional.vision",
+    "vmap": "func",
     "autocast": "amp.autocast_mode", "is_autocast_enabled": "amp.autocast_mode",
     "is_autocast_cpu_enabled": "amp.autocast_mode", "set_autocast_enabled": "amp.autocast_mode",
     "get_autocast_dtype": "amp.autocast_mode", "set_autocast_dtype": "amp.autocast_mode",

@@ -35,7 +35,8 @@ from pellucid.engine.core.storage import Storage
 
 Rule = Callable[["Call"], tuple[Any, Any]]
 RANDOM = frozenset((
-    "fill_random", "bernoulli", "bernoulli_into", "normal_around", "permutation", "multinomial", "sample", "rrelu_slopes",
+    "fill_random", "bernoulli", "bernoulli_into", "normal_around", "permutation", "multinomial", "sample",
+    "rrelu_slopes",
 ))  # fmt: skip
 _DROPS_SAME = frozenset(("bernoulli", "normal_around", "multinomial", "sample", "rrelu_slopes"))
 rules: dict[str, Rule] = {}  # by operator; an operator without a rule runs once per sample
@@ -71,6 +72,9 @@ class BatchedStorage(Storage):
         self.axis = axis
         self.level = level
 
+    def resize(self, nbytes: int) -> None:
+        raise RuntimeError("vmap: a sample cannot be resized in place; make a new tensor of the size instead")
+
 
 def is_batched(x: Any) -> bool:
     """Whether `x` is a tensor that stands for the samples of a batch, of whichever level."""
@@ -96,7 +100,7 @@ def marks_of(tensor: Any) -> dict[Any, Any] | None:
 
 
 class Call:
-    """One call as a rule sees it: `values` are the physical operands, `axes` where their samples are (None: nowhere)."""
+    """One call as a rule sees it: `values` are the physical operands, `axes` where their samples are, if anywhere."""
 
     __slots__ = ("axes", "op", "operand_metas", "plan", "settings", "size", "values")
 
@@ -153,6 +157,7 @@ class VmapLevel:
             importlib.import_module("pellucid.engine.ops.batching_rules")
         self.size = size
         self.randomness = randomness
+        self.number = state.transforms + 1  # as PyTorch counts levels
 
     def owns(self, x: Any) -> bool:
         """Whether `x` is a batched tensor of this level."""
@@ -192,11 +197,6 @@ class VmapLevel:
         if not own:
             return self._drawn_anew(op, operands, settings, proceed)
         plan = plan_of(op, operands, settings)
-        if plan.dynamic:
-            raise RuntimeError(
-                "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-                f"{op.name}: the samples' results would have different shapes."
-            )
         found, axes = self._compute(op, plan, operands, settings)
         out = self._wrapped(op, plan, operands[0], found, axes)
         if state.grad_enabled and plan.differentiable and any_requires_grad(own):
@@ -262,7 +262,8 @@ class VmapLevel:
             raise RuntimeError(
                 "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
                 "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but "
-                f"`self` not being vmapped over in a vmap. Please try to use out-of-place operators instead of {op.name}_."
+                "`self` not being vmapped over in a vmap. Please try to use out-of-place operators instead of "
+                f"{op.name}_."
             )
         self._write(op, operands, settings, target, value, axis)
         return target
@@ -395,9 +396,20 @@ def run_each(call: Call) -> tuple[Any, int]:
         made = [empty(Meta.of((0, *meta.shape), meta.dtype, meta.device)) for meta in call.plan.metas]
         return (made[0] if call.plan.single else tuple(made)), 0
     results = [run(call.op, _sample(call, index), call.settings) for index in range(call.size)]
+    if call.plan.dynamic:
+        _check_alike(call.op, results)
     if results[0].__class__ is not tuple:
         return by_name["stack"](*results, dim=0), 0
     return tuple([by_name["stack"](*each, dim=0) for each in zip(*results, strict=True)]), 0
+
+
+def _check_alike(op: Any, results: list[Any]) -> None:
+    several = [each if each.__class__ is tuple else (each,) for each in results]
+    if len({tuple([x._meta.shape for x in each]) for each in several}) > 1:
+        raise RuntimeError(
+            "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+            f"{op.name}: the samples' results have different shapes, {[tuple(each[0]._meta.shape) for each in several]}"
+        )
 
 
 def _sample(call: Call, index: int) -> tuple[Any, ...]:
@@ -418,7 +430,9 @@ def innermost_vmap() -> VmapLevel | None:
 
 
 def alike(made: Any, like: Any) -> Any:
-    """A fresh tensor, one for each sample where `like` has samples: zeros made like a batched tensor may be written to."""
+    """A fresh tensor, one for each sample where `like` has samples: what is made like a batched tensor may be written
+    to.
+    """
     storage = like._storage
     if storage.__class__ is not BatchedStorage:
         return made

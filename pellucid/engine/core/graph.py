@@ -56,7 +56,7 @@ class SavedTensor:
         if self.is_output:
             kept = tensor
             tensor = shallow(kept)
-            if state.stack and kept.__dict__:
+            if state.stack:
                 tensor.__dict__.update(kept.__dict__)  # a dual tensor's tangents
             _set_history(tensor, node, self.number)
         return tensor
@@ -130,7 +130,7 @@ def _set_history(tensor: Any, node: Any, number: int) -> None:
 
 
 # PyTorch makes a tensor of a number there: it has an edge, and counts as saved where a rule names it.
-_NUMBERS_ARE_TENSORS = frozenset(("add", "sub", "mul", "div", "floor_divide", "trunc_divide", "where"))
+_NUMBERS_ARE_TENSORS = frozenset(("add", "sub", "mul", "div", "div_mode", "floor_divide", "trunc_divide", "where"))
 
 
 class Recipe:
@@ -449,8 +449,7 @@ def check_in_place(target: Any, name: str, recorded: bool) -> None:
     elif target._needs_grad and target._grad_fn is None:
         raise RuntimeError(
             f"a leaf Variable that requires grad is being used in an in-place operation. ({name}_ at "
-            f"{line_text(here())}:"
-            " do it under torch.no_grad(), or on a clone().)"
+            f"{line_text(here())}: do it under torch.no_grad(), or on a clone().)"
         )
 
 
@@ -459,8 +458,8 @@ def _check_view_write(target: Any, name: str) -> None:
         _refuse_view_write(target, "is being", f" ({name}_ at {line_text(here())})")
     if requires_grad(target) and grad_fn_of(target._base) is None:
         raise RuntimeError(
-            "a view of a leaf Variable that requires grad is being used in an in-place operation."
-            f" ({name}_ at {line_text(here())}: do it under torch.no_grad(), or on a clone() of the leaf.)"
+            f"a view of a leaf Variable that requires grad is being used in an in-place operation. ({name}_ at "
+            f"{line_text(here())}: do it under torch.no_grad(), or on a clone() of the leaf.)"
         )
 
 

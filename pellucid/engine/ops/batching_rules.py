@@ -60,7 +60,9 @@ def sample_rank(call: Call, i: int) -> int:
 def _shifted(dim: Any, ndim: int) -> Any:
     if dim is None:
         return tuple(range(1, ndim + 1))
-    return tuple([d + 1 for d in dim]) if isinstance(dim, tuple) else dim + 1
+    if isinstance(dim, tuple):
+        return tuple([d + (d >= 0) for d in dim])
+    return dim + (dim >= 0)
 
 
 def _shaped(found: Any, call: Call) -> Any:

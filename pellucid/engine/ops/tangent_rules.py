@@ -70,9 +70,14 @@ def _convolution(operands: Operands, tangents: list[Any], settings: dict[str, An
 
 
 def _addition(operands: Operands, tangents: list[Any], settings: dict[str, Any]) -> Any:
-    """x + y: of real and complex operands alike."""
-    present = [each for each in tangents if each is not None]
-    return present[0] if len(present) == 1 else by_name["add"](*present)
+    """a + alpha * b: of real and complex operands alike."""
+    first, second = tangents
+    if second is None:
+        return first
+    alpha = settings.get("alpha", 1)
+    if first is None:
+        return second if alpha == 1 else by_name["mul"](second, alpha)
+    return by_name["add"](first, second, **settings)
 
 
 def _constant_pad(operands: Operands, tangents: list[Any], settings: dict[str, Any]) -> Any:

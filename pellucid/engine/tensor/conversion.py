@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pellucid.engine.core import dtypes, graph
+from pellucid.engine.core.batching import UNREADABLE
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.device import CPU, META, usable
 from pellucid.engine.core.device import device as device_type
@@ -183,6 +184,8 @@ def numpy(self: Any, *, force: bool = False) -> np.ndarray:
     kind = self._meta.dtype
     if kind in dtypes.HALF and kind is not dtypes.float16:
         raise TypeError(f"Got unsupported ScalarType {title(kind)}: NumPy has no such type; use .float().numpy()")
+    if self._array is UNREADABLE:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage: it is a sample inside vmap")
     return self._array
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pellucid.engine.core import dtypes
+from pellucid.engine.core.batching import whole
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check, wrap_dim, wrap_dims
 from pellucid.engine.ops import joining as ops
@@ -220,7 +221,7 @@ def repeat_interleave(
         f"and input.size({axis}) = {size}",
     )
     counts: Any = repeats.expand(size) if repeats._meta.numel == 1 else repeats
-    check(bool((counts >= 0).all()), "repeats can not be negative")
+    check(bool((whole(counts) >= 0).all()), "repeats can not be negative")
     positions = selection.repeated_positions(counts)
     check(output_size is None or positions._meta.numel == output_size, "allocated size does not match required size")
     return selection.index_select(input, positions, dim=axis)

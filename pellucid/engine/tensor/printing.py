@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pellucid.engine.core import dtypes
+from pellucid.engine.core.batching import is_batched
 
 
 @dataclasses.dataclass
@@ -84,8 +85,17 @@ def printoptions(**options: Any) -> Iterator[None]:
         set_printoptions(**before)
 
 
+def _sample_repr(tensor: Any) -> str:
+    """A tensor inside vmap: what it stands for, and which axis is hidden."""
+    storage = tensor._storage
+    value = repr(storage.physical).replace("\n", "\n    ")
+    return f"BatchedTensor(lvl={storage.level.number}, bdim={storage.axis}, value=\n    {value}\n)"
+
+
 def tensor_repr(tensor: Any, *, tensor_contents: str | None = None) -> str:
     """PyTorch's `repr` of a tensor, to the character; `tensor_contents` replaces the values."""
+    if is_batched(tensor):
+        return _sample_repr(tensor)
     kind = type(tensor)
     # By name, since the classes are to the right of this layer; a Parameter writes its own heading before this text.
     plain = kind.__name__ in ("Tensor", "Parameter")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pellucid.engine.core import graph
+from pellucid.engine.core.batching import whole
 from pellucid.engine.core.dispatch import wrote
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check, wrap_dim, wrap_dims
@@ -394,7 +395,7 @@ def _check_strided(input: Any, size: Ints, stride: Ints, offset: int) -> None:
 
     check(len(size) == len(stride), f"mismatch in length of strides and shape: {list(size)} and {list(stride)}")
     if not input.is_meta:
-        check_bounds(input._storage, Meta.of(size, input.dtype, input.device, stride), offset)
+        check_bounds(whole(input)._storage, Meta.of(size, input.dtype, input.device, stride), offset)
 
 
 def view_as_real(input: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pellucid
+from pellucid.engine.core.batching import whole
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import embedding as ops
 from pellucid.engine.ops import embedding_bag as bag_ops
@@ -204,7 +205,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     if tensor.numel() == 0:
         check(num_classes > 0, "Can not infer total number of classes from empty tensor.")
         return pellucid.empty(*tensor.shape, num_classes, dtype=pellucid.int64)
-    low, high = int(tensor.min()), int(tensor.max())
+    low, high = int(whole(tensor).min()), int(whole(tensor).max())
     check(low >= 0, "Class values must be non-negative.")
     if num_classes == -1:
         num_classes = high + 1
@@ -212,5 +213,5 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         num_classes > high,
         f"Class values must be smaller than num_classes (found {high}, num_classes is {num_classes}).",
     )
-    result = pellucid.zeros(*tensor.shape, num_classes, dtype=pellucid.int64)
+    result = tensor.new_zeros((*tensor.shape, num_classes))
     return result.scatter_(-1, tensor.unsqueeze(-1), 1)

@@ -57,6 +57,7 @@ from pellucid.engine.core.modes import (
 from pellucid.engine.core.promotion import can_cast, promote_types
 from pellucid.engine.core.typeinfo import finfo, iinfo
 from pellucid.engine.tensor import Tensor
+from pellucid.engine.tensor import publishing as _publishing
 from pellucid.engine.tensor.activation import (
     celu,
     celu_,
@@ -494,16 +495,22 @@ pi = math.pi
 e = math.e
 newaxis = None
 
+# From here on `torch.add` is the form of `add` that asks its arguments for `__torch_function__`.
+_publishing.publish(globals())
+
 
 def __getattr__(name: str) -> Any:
     """Load a submodule or a late name on first use; an AttributeError for what Pellucid does not have."""
     if name in SUBMODULES:
         return importlib.import_module(f"pellucid.{name}")
     if name in METHODS:
-        return getattr(Tensor, name)
+        found = _publishing.published_method(name)
+        globals()[name] = found
+        return found
     place = "engine.tensor.foreach" if name.startswith("_foreach_") else LATE.get(name)
     if place is not None:
         found = getattr(importlib.import_module(f"pellucid.{place}"), name)
+        found = _publishing.published(found, name, __name__)
         globals()[name] = found
         return found
     raise AttributeError(f"module 'pellucid' has no attribute '{name}': Pellucid does not have torch.{name}")

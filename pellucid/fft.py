@@ -26,3 +26,6 @@ from pellucid.engine.tensor.fourier import (
     rfftfreq,
     rfftn,
 )
+from pellucid.engine.tensor.publishing import publish
+
+publish(globals())

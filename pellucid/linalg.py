@@ -26,6 +26,7 @@ from pellucid.engine.tensor.decompositions import linalg_diagonal as diagonal
 from pellucid.engine.tensor.linalg import matmul
 from pellucid.engine.tensor.norms import linalg_norm as norm
 from pellucid.engine.tensor.norms import matrix_norm, vector_norm
+from pellucid.engine.tensor.publishing import publish
 from pellucid.engine.tensor.solvers import (
     cholesky,
     cholesky_ex,
@@ -42,3 +43,5 @@ from pellucid.engine.tensor.solvers import (
     solve_triangular,
 )
 from pellucid.engine.tensor.statistics import linalg_vander as vander
+
+publish(globals())

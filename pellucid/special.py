@@ -2,6 +2,7 @@
 
 from pellucid.engine.tensor.exponential import exp2, expm1, log1p, sigmoid, xlogy
 from pellucid.engine.tensor.normalization import log_softmax, logsumexp, softmax
+from pellucid.engine.tensor.publishing import publish
 from pellucid.engine.tensor.special import (
     digamma,
     erf,
@@ -71,3 +72,5 @@ __all__ = [
     "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "sinc", "softmax", "spherical_bessel_j0",
     "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip
+
+publish(globals())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pellucid
 from pellucid import Tensor
+from pellucid.engine.tensor.publishing import publish
 
 if TYPE_CHECKING:
     from pellucid.random import Generator
@@ -327,3 +328,7 @@ kaiming_uniform = _deprecated(kaiming_uniform_)
 kaiming_normal = _deprecated(kaiming_normal_)
 orthogonal = _deprecated(orthogonal_)
 sparse = _deprecated(sparse_)
+
+# doctest looks at functions whose code is in this file, and their public forms' is not.
+__test__ = {name: globals()[name] for name in __all__}
+publish(globals())

@@ -11,6 +11,8 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid.engine.tensor.overridable_methods import TensorMeta, switch
+from pellucid.engine.tensor.overrides import disabled_torch_function
 
 __all__ = [
     "Buffer",
@@ -22,14 +24,7 @@ __all__ = [
 ]
 
 
-def _as(cls: type[Any], data: Tensor, requires_grad: bool) -> Any:
-    """The data of `data` in a new tensor of class `cls`, cut from the graph."""
-    tensor = data.detach()
-    tensor.__class__ = cls
-    return tensor.requires_grad_(requires_grad)
-
-
-class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
+class _ParameterMeta(TensorMeta):
     """Lets a tensor subclass be a parameter without losing its own class: it carries the mark `_is_param`."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -48,11 +43,13 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     ['scale']
     """
 
+    __torch_function__ = staticmethod(disabled_torch_function)  # type: ignore[assignment]
+
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:
             data = pellucid.empty(0)
         if type(data) is Tensor or type(data) is Parameter:
-            return _as(cls, data, requires_grad)
+            return Tensor._make_subclass(cls, data, requires_grad)
         tensor: Any = data.detach().requires_grad_(requires_grad)
         if type(tensor) is not type(data):
             raise RuntimeError(
@@ -99,6 +96,7 @@ class UninitializedTensorMixin:
     """A tensor whose shape is not known yet: it can be moved and cast, and nothing else, until `materialize`."""
 
     cls_to_become: type[Any] = Tensor
+    _switches_when_made = True  # most programs have none, so that defining these classes costs methods nothing
     data: Any
     requires_grad: Any
     _allowed = frozenset({
@@ -112,6 +110,7 @@ class UninitializedTensorMixin:
         data = pellucid.empty(shape, device=device or self.data.device, dtype=dtype or self.data.dtype)
         self.__class__ = self.cls_to_become
         self.data = data
+        switch(-1)
 
     @property
     def shape(self) -> Any:
@@ -147,6 +146,13 @@ class UninitializedTensorMixin:
         )
 
 
+def _unshaped(cls: type[Any], requires_grad: bool, device: Any, dtype: Any) -> Any:
+    """A new tensor of an uninitialised class, which methods of other tensors have to look out for from now on."""
+    made = Tensor._make_subclass(cls, pellucid.empty(0, device=device, dtype=dtype), requires_grad)
+    switch(1)
+    return made
+
+
 def is_lazy(param: Any) -> bool:
     """Whether `param` still waits for its shape."""
     return isinstance(param, UninitializedTensorMixin)
@@ -164,7 +170,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
     cls_to_become = Parameter
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
-        return _as(cls, pellucid.empty(0, device=device, dtype=dtype), requires_grad)
+        return _unshaped(cls, requires_grad, device, dtype)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
         if id(self) not in memo:
@@ -172,7 +178,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
         return memo[id(self)]
 
 
-class _BufferMeta(type(Tensor)):  # type: ignore[misc]
+class _BufferMeta(TensorMeta):
     """A buffer is a plain tensor with the mark `_is_buffer`; `isinstance(t, Buffer)` looks for it."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -193,6 +199,8 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     ['mean']
     """
 
+    __torch_function__ = staticmethod(disabled_torch_function)  # type: ignore[assignment]
+
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         if data is None:
             data = pellucid.empty(0)
@@ -211,7 +219,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[mis
     def __new__(
         cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
     ) -> UninitializedBuffer:
-        tensor = _as(cls, pellucid.empty(0, device=device, dtype=dtype), requires_grad)
+        tensor = _unshaped(cls, requires_grad, device, dtype)
         tensor.persistent = persistent
         tensor._is_buffer = True
         return tensor

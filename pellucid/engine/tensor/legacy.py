@@ -13,6 +13,8 @@ from pellucid.engine.ops import shape as shape_ops
 from pellucid.engine.tensor.arguments import as_ints
 from pellucid.engine.tensor.creation import empty, set_default_dtype, tensor
 from pellucid.engine.tensor.layout import strided
+from pellucid.engine.tensor.overridable_methods import raw_entries
+from pellucid.engine.tensor.overrides import refuse_dispatch
 from pellucid.engine.tensor.storages import TypedStorage, UntypedStorage
 
 _NO_SEQUENCE = (bool, float, complex, type(None))
@@ -122,6 +124,7 @@ def set_default_tensor_type(t: Any, /) -> None:
 
 def _in_class(made: Any, cls: type) -> Any:
     if type(made) is not cls:
+        refuse_dispatch(cls)
         made.__class__ = cls
     return made
 
@@ -145,7 +148,9 @@ class LegacyMethods:
     @staticmethod
     def _make_subclass(cls: type, data: Any, require_grad: bool = False) -> Any:
         """The data of a tensor, cut from its history, as an instance of `cls`."""
-        return _in_class(shallow(data), cls).requires_grad_(require_grad)
+        made = _in_class(shallow(data), cls)
+        raw_entries()["requires_grad_"](made, require_grad)
+        return made
 
     @staticmethod
     def _make_wrapper_subclass(cls: type, *args: Any, **kwargs: Any) -> Any:

@@ -37,6 +37,8 @@ from pellucid.engine.tensor.legacy import LegacyMethods
 from pellucid.engine.tensor.linalg import MatrixProductMethods
 from pellucid.engine.tensor.normalization import NormalizationMethods
 from pellucid.engine.tensor.norms import NormMethods
+from pellucid.engine.tensor.overridable_methods import TensorMeta, prepare_subclass
+from pellucid.engine.tensor.overrides import add_plain, default_torch_function, disabled_torch_dispatch
 from pellucid.engine.tensor.printing import tensor_repr
 from pellucid.engine.tensor.random import RandomMethods
 from pellucid.engine.tensor.ranges import CreationMethods
@@ -56,7 +58,7 @@ from pellucid.engine.tensor.trigonometry import TrigonometryMethods
 from pellucid.engine.tensor.view_copies import ViewCopyMethods
 
 
-class Tensor(
+class TensorMethods(
     ActivationMethods,
     ArithmeticMethods,
     BitwiseMethods,
@@ -91,13 +93,7 @@ class Tensor(
     ViewCopyMethods,
     TensorData,
 ):
-    """An array of numbers of one dtype on one device, which can remember how it was computed.
-
-    >>> import pellucid as torch
-    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
-    >>> (x * x).sum().backward(); x.grad
-    tensor([2., 4.])
-    """
+    """All that a tensor can do, as raw functions: nothing here asks for `__torch_function__`."""
 
     __slots__ = ()
     __array_priority__ = 1000  # NumPy leaves `array + tensor` to the tensor
@@ -280,7 +276,7 @@ class Tensor(
     def requires_grad(self, value: bool) -> None:
         self.requires_grad_(value)
 
-    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Switch recording on or off for a leaf; returns the tensor."""
         if not requires_grad and graph.grad_fn_of(self) is not None:
             raise RuntimeError(
@@ -468,4 +464,31 @@ class Tensor(
         return graph.RemovableHandle(self._post_hooks, hook)
 
 
+class Tensor(TensorMethods, metaclass=TensorMeta):
+    """An array of numbers of one dtype on one device, which can remember how it was computed.
+
+    >>> import pellucid as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward(); x.grad
+    tensor([2., 4.])
+    """
+
+    __slots__ = ()
+    __torch_dispatch__ = disabled_torch_dispatch
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        prepare_subclass(cls)
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Run `func` as for plain tensors, and give its results the class `cls`; NotImplemented where another class
+        takes part.
+        """
+        return default_torch_function(cls, func, types, args, kwargs or {})
+
+
 Classes.tensor = Tensor
+add_plain(Tensor)

@@ -7,6 +7,7 @@ re-exports.
 from __future__ import annotations
 
 from pellucid.engine.tensor.activation import hardshrink, prelu
+from pellucid.engine.tensor.publishing import publish
 from pellucid.nn.functional.activation import (
     celu,
     celu_,
@@ -164,3 +165,5 @@ from pellucid.nn.functional.vision import (
     pixel_shuffle,
     pixel_unshuffle,
 )
+
+publish(globals())

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from pellucid.engine.core import dtypes
+from pellucid.engine.core.batching import empty_for_drawing
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.device import META, usable
 from pellucid.engine.core.dispatch import InPlace
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check
-from pellucid.engine.core.modes import no_grad
+from pellucid.engine.core.modes import no_grad, state
 from pellucid.engine.ops import random as ops
 from pellucid.engine.tensor.arguments import as_int, as_size, deliver, need_tensor
 from pellucid.engine.tensor.creation import empty
@@ -94,7 +95,8 @@ def _made(shape: tuple[int, ...], fill: Any, out: Any, dtype: Any, layout: Any, 
         if tuple(out._meta.shape) != shape:
             resize(out, shape)
         return fill(out)
-    return fill(empty(shape, dtype=dtype, layout=layout, device=device))
+    made = empty(shape, dtype=dtype, layout=layout, device=device)
+    return fill(empty_for_drawing(made) if state.stack else made)
 
 
 def rand(

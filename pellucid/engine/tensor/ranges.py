@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from pellucid.engine.core import dtypes
+from pellucid.engine.core.batching import alike
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.device import usable
 from pellucid.engine.core.dtypes import dtype as dtype_type
@@ -259,9 +260,8 @@ def empty_like(
     where = meta.device if device is None else usable(device)
     strides = strides_for(meta, memory_format)
     dtype = dtypes.as_dtype(dtype)
-    return _finish(
-        memory.empty(size=tuple(meta.shape), dtype=dtype or meta.dtype, device=where, strides=strides), requires_grad
-    )
+    made = memory.empty(size=tuple(meta.shape), dtype=dtype or meta.dtype, device=where, strides=strides)
+    return _finish(alike(made, input), requires_grad)
 
 
 def full_like(
@@ -296,7 +296,7 @@ def full_like(
         made = memory.empty(size=tuple(meta.shape), dtype=dtype or meta.dtype, device=where, strides=strides).fill_(
             value
         )
-    return _finish(made, requires_grad)
+    return _finish(alike(made, input), requires_grad)
 
 
 def zeros_like(
@@ -439,22 +439,22 @@ class CreationMethods:
     def new_empty(self: Any, *size: Any, **options: Any) -> Any:
         """An uninitialised tensor with this tensor's dtype and device."""
         layout = {"layout": self.layout} if self._meta.is_sparse else {}
-        return empty(*size, **layout, **_new_options(self, options))
+        return alike(empty(*size, **layout, **_new_options(self, options)), self)
 
     def new_zeros(self: Any, *size: Any, **options: Any) -> Any:
         """Zeros with this tensor's dtype and device."""
         if self._meta.is_sparse:
             return self.new_empty(*size, **options)
-        return full(as_size(size, "new_zeros"), 0, **_new_options(self, options))
+        return alike(full(as_size(size, "new_zeros"), 0, **_new_options(self, options)), self)
 
     def new_ones(self: Any, *size: Any, **options: Any) -> Any:
         """Ones with this tensor's dtype and device."""
-        return full(as_size(size, "new_ones"), 1, **_new_options(self, options))
+        return alike(full(as_size(size, "new_ones"), 1, **_new_options(self, options)), self)
 
     def new_full(self: Any, size: Any, fill_value: Any, **options: Any) -> Any:
         """`fill_value` everywhere, with this tensor's dtype and device."""
-        return full(size, fill_value, **_new_options(self, options))
+        return alike(full(size, fill_value, **_new_options(self, options)), self)
 
     def new_empty_strided(self: Any, size: Any, stride: Any, **options: Any) -> Any:
         """An uninitialised tensor of given strides with this tensor's dtype and device."""
-        return empty_strided(size, stride, **_new_options(self, options))
+        return alike(empty_strided(size, stride, **_new_options(self, options)), self)

@@ -87,11 +87,15 @@ class ASGD(RuleOptimizer):
             mu.copy_(1 / (step - settings["t0"]).clamp(min=1))
             return
         rate, weight = eta.item(), mu.item()
-        param.mul_(1 - lambd * rate)
-        param.add_(grad, alpha=-rate)
+        if settings["foreach"]:  # the same in another order: PyTorch's foreach form decays and steps in one product
+            param.sub_(grad.add(param, alpha=lambd).mul_(rate))
+            step = state["step"]
+        else:
+            param.mul_(1 - lambd * rate)
+            param.add_(grad, alpha=-rate)
         if weight == 1:
             ax.copy_(param)
         else:
             ax.add_(param.sub(ax), alpha=weight)
         eta.fill_(_get_value(lr / ((1 + lambd * lr * step) ** settings["alpha"])))
-        mu.fill_(1 / max(1, step - settings["t0"]))
+        mu.fill_(_get_value(1 / max(1, step - settings["t0"])))

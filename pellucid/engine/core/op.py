@@ -31,7 +31,7 @@ class Op:
 
     __slots__ = (
         "accepts", "body", "defaults", "doc", "dynamic", "fresh", "grad_name", "half", "kernels", "kind", "meta_rule",
-        "name", "onnx_rule", "operands", "outputs", "plans",
+        "name", "numbers", "onnx_rule", "operands", "outputs", "plans",
         "promote", "result", "rules", "setting_names", "variadic", "zero_gradient",
     )  # fmt: skip
 
@@ -54,6 +54,7 @@ class Op:
         self.promote: tuple[str, ...] | None = traits.get("promote")
         self.accepts: str | None = traits.get("accepts")
         self.half: str = traits.get("half", "upcast")
+        self.numbers: str = traits.get("numbers", "exact")
         self.grad_name: Any = traits.get("grad_name") or _node_name(self.name)
         self.dynamic: bool = traits.get("dynamic", False)  # the result's shape depends on the data
         self.fresh: bool = traits.get("fresh", False)  # a view of memory that nobody else sees, so no view to the user
@@ -139,9 +140,10 @@ def pointwise(body: Callable[..., Any] | None = None, **traits: Any) -> Any:
 
     Traits: `result` ("promoted", "float": integers become the default float, "bool", "real": the real type of a complex
     one, or a function of the common dtype), `grad_name` (the node's name, or a function of the settings that gives it),
-    `promote` (the operands that decide the common type; others pass as they are), `accepts` ("integral", "real",
-    "floating", "number": what the common type must be), `half`, `zero_gradient` (float results that no gradient goes
-    through).
+    `promote` (the operands that decide the common type; others pass as they are), `accepts` ("integral",
+    "real", "floating", "number": what the common type must be), `half`, `numbers` ("rounded": a number among half-type
+    tensors is first rounded to their type, as PyTorch does for some operators), `zero_gradient` (float results
+    that no gradient goes through).
     """
     if body is None:
         return lambda function: Op(function, "pointwise", **traits)

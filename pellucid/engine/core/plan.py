@@ -137,7 +137,38 @@ def _plan_pointwise(op: Any, metas: tuple[Any, ...], where: device, settings: di
     compiled = backend.pointwise_kernel(op, metas, casts, meta, settings, reference) if backend else None
     plan = Plan(op, metas, (meta,), compiled[0] if compiled else reference)
     plan.into = compiled[1] if compiled else None
+    if op.numbers == "rounded" and dtypes.float32 in casts:
+        _round_numbers(plan, metas, settings)
     return plan
+
+
+def _round_numbers(plan: Plan, metas: tuple[Any, ...], settings: dict[str, Any]) -> None:
+    """Make a plan on half types round its numbers, and zero-dim tensors of other types, to the half type first."""
+    known = [each for each in metas if isinstance(each, Meta)]
+    kind = next((each.dtype for each in known if each.dtype in HALF), None)
+    if kind is None:
+        return
+    half = kind.numpy
+    places = [i for i, each in enumerate(metas) if not isinstance(each, Meta) or (not each.ndim and each.dtype != kind)]
+    if any([isinstance(each, Meta) and each.dtype is not kind and each.ndim for each in metas]):
+        return  # promoted: the half operand is not the one that decides
+    names = [name for name, value in settings.items() if value.__class__ is float]
+    if not places and not names:
+        return
+    kernel, into = plan.kernel, plan.into
+
+    def rounded(arrays: list[Any], settings: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        arrays = list(arrays)
+        for i in places:
+            x = arrays[i]
+            arrays[i] = x.astype(half).astype(x.dtype) if x.__class__ is np.ndarray else float(number_as(x, half))
+        for name in names:
+            settings = {**settings, name: float(number_as(settings[name], half))}
+        return arrays, settings
+
+    plan.kernel = lambda arrays, settings: kernel(*rounded(arrays, settings))
+    if into is not None:
+        plan.into = lambda out, arrays, settings: into(out, *rounded(arrays, settings))
 
 
 def _result_type(result: Any, common: dtype) -> dtype:

@@ -29,7 +29,7 @@ def conjugate(x: Any) -> Any:
     return conj(x) if x._meta.dtype.is_complex else x
 
 
-@pointwise
+@pointwise(numbers="rounded")
 def add(a: Any, b: Any, *, alpha: Any = 1) -> Any:
     """`a + alpha * b`; of bools, logical or."""
     return a + b if alpha == 1 else a + number_as(alpha, b.dtype) * b
@@ -45,7 +45,7 @@ def add_db(dy: Any, alpha: Any) -> Any:
     return _times(dy, alpha)
 
 
-@pointwise(accepts="number")
+@pointwise(accepts="number", numbers="rounded")
 def sub(a: Any, b: Any, *, alpha: Any = 1) -> Any:
     """`a - alpha * b`."""
     return a - b if alpha == 1 else a - number_as(alpha, b.dtype) * b
@@ -106,6 +106,12 @@ def div_da(dy: Any, b: Any) -> Any:
 @div.vjp("b")
 def div_db(dy: Any, a: Any, b: Any) -> Any:
     return absorb(dy, conjugate(neg(div(div(a, b), b))))
+
+
+# `div` with an explicit rounding_mode=None, which has a node of its own in PyTorch.
+div_mode = pointwise(div.body, name="div_mode", result="float", grad_name="DivBackward2")
+div_mode.vjp("a")(div_da)
+div_mode.vjp("b")(div_db)
 
 
 @pointwise(result="float")
@@ -183,6 +189,26 @@ def no_slope(dy: Any) -> Any:
     return zeros(dy._meta)
 
 
+@pointwise(half="keep", accepts="real floating", grad_name="DivBackward2")
+def floor_divide_half(a: Any, b: Any) -> Any:
+    """`floor_divide` within a half type, every step of which PyTorch rounds to that type."""
+    left = np.fmod(a, b)
+    quotient = (a - left) / b
+    quotient = np.where((left != 0) & ((b < 0) != (left < 0)), quotient - a.dtype.type(1), quotient)
+    whole = np.floor(quotient)
+    whole = np.where(quotient - whole > a.dtype.type(0.5), whole + a.dtype.type(1), whole)
+    true = a / b
+    return np.where(b == 0, true, np.where(quotient != 0, whole, np.copysign(a.dtype.type(0), true)))
+
+
+@pointwise(half="keep", accepts="real floating", grad_name="DivBackward2")
+def trunc_divide_half(a: Any, b: Any) -> Any:
+    """`trunc_divide` within a half type: the quotient is rounded to it first, as in PyTorch."""
+    return np.trunc(a / b)
+
+
+@trunc_divide_half.vjp("a", "b")
+@floor_divide_half.vjp("a", "b")
 @trunc_divide.vjp("a", "b")
 def trunc_divide_dab(dy: Any, b: Any) -> Any:
     return no_slope(dy), no_slope(dy)
@@ -193,7 +219,7 @@ def floor_divide_dab(dy: Any, b: Any) -> Any:
     return no_slope(dy), no_slope(dy)
 
 
-@pointwise(accepts="real number")
+@pointwise(accepts="real number", numbers="rounded")
 def remainder(a: Any, b: Any) -> Any:
     """What floor division leaves: it has the sign of the divisor."""
     if a.dtype.kind in "biu" and _meets_zero(a, b):
@@ -201,7 +227,7 @@ def remainder(a: Any, b: Any) -> Any:
     return np.remainder(a, b)
 
 
-@pointwise(accepts="real number")
+@pointwise(accepts="real number", numbers="rounded")
 def fmod(a: Any, b: Any) -> Any:
     """What division rounded towards 0 leaves: it has the sign of the dividend."""
     if a.dtype.kind in "biu" and _meets_zero(a, b):

@@ -10,37 +10,37 @@ from pellucid.engine.core.op import pointwise
 from pellucid.engine.ops.arithmetic import mul
 
 
-@pointwise(result="bool")
+@pointwise(result="bool", numbers="rounded")
 def eq(a: Any, b: Any) -> Any:
     """a == b; a NaN equals nothing."""
     return a == b
 
 
-@pointwise(result="bool")
+@pointwise(result="bool", numbers="rounded")
 def ne(a: Any, b: Any) -> Any:
     """a != b; a NaN differs from everything."""
     return a != b
 
 
-@pointwise(result="bool", accepts="real")
+@pointwise(result="bool", accepts="real", numbers="rounded")
 def lt(a: Any, b: Any) -> Any:
     """a < b."""
     return a < b
 
 
-@pointwise(result="bool", accepts="real")
+@pointwise(result="bool", accepts="real", numbers="rounded")
 def le(a: Any, b: Any) -> Any:
     """a <= b."""
     return a <= b
 
 
-@pointwise(result="bool", accepts="real")
+@pointwise(result="bool", accepts="real", numbers="rounded")
 def gt(a: Any, b: Any) -> Any:
     """a > b."""
     return a > b
 
 
-@pointwise(result="bool", accepts="real")
+@pointwise(result="bool", accepts="real", numbers="rounded")
 def ge(a: Any, b: Any) -> Any:
     """a >= b."""
     return a >= b

@@ -50,16 +50,18 @@ def _power(base: Any, exponent: Any) -> Any:
             return np.sqrt(base)
         if exponent == -1:
             return 1 / base
+        if exponent == -2:
+            return 1 / (base * base)
     return np.power(base, exponent)
 
 
-@pointwise(name="pow_scalar", accepts="number", grad_name="PowBackward0")
+@pointwise(name="pow_scalar", accepts="number", grad_name="PowBackward0", numbers="rounded")
 def pow_scalar(base: Any, exponent: Any) -> Any:
     """Power with a number as exponent; x**0 is 1, also for a NaN."""
     return _power(base, exponent)
 
 
-@pointwise(name="pow", accepts="number", grad_name="PowBackward1")
+@pointwise(name="pow", accepts="number", grad_name="PowBackward1", numbers="rounded")
 def pow_tensor(base: Any, exponent: Any) -> Any:
     """Power; x**0 is 1, also for a NaN."""
     return _power(base, exponent)

@@ -7,6 +7,7 @@ from typing import Any
 from pellucid.engine.core import dtypes
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.dispatch import NO_SETTINGS, InPlace, run
+from pellucid.engine.core.dtypes import HALF
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.promotion import can_cast, title
 from pellucid.engine.ops import arithmetic as ops
@@ -107,7 +108,14 @@ def mul(input: Any, other: Any, *, out: Any = None) -> Any:
     return ops.mul(need_operand(input, "mul", "input", 1), need_operand(other, "mul"), out=out)
 
 
-def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+_NO_MODE: Any = object()  # what stands for no rounding_mode: an explicit None makes another graph node
+
+
+def _are_halves(a: Any, b: Any) -> bool:
+    return isinstance(a, TensorData) and isinstance(b, TensorData) and a._meta.dtype is b._meta.dtype in HALF
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = _NO_MODE, out: Any = None) -> Any:
     """Quotient: true (integers give floats), or rounded with `rounding_mode` "floor" or "trunc" (in the common type).
 
     >>> import pellucid as torch
@@ -116,12 +124,14 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     """
     need_operand(input, "div", "input", 1)
     need_operand(other, "div")
-    if rounding_mode is None:
+    if rounding_mode is _NO_MODE:
         return ops.div(input, other, out=out)
+    if rounding_mode is None:
+        return ops.div_mode(input, other, out=out)
     if rounding_mode == "floor":
-        return ops.floor_divide(input, other, out=out)
+        return (ops.floor_divide_half if _are_halves(input, other) else ops.floor_divide)(input, other, out=out)
     if rounding_mode == "trunc":
-        return ops.trunc_divide(input, other, out=out)
+        return (ops.trunc_divide_half if _are_halves(input, other) else ops.trunc_divide)(input, other, out=out)
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
@@ -142,9 +152,9 @@ def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> torch.floor_divide(torch.tensor([-7]), 2)
     tensor([-4])
     """
-    return ops.floor_divide(
-        need_operand(input, "floor_divide", "input", 1), need_operand(other, "floor_divide"), out=out
-    )
+    need_operand(input, "floor_divide", "input", 1)
+    need_operand(other, "floor_divide")
+    return (ops.floor_divide_half if _are_halves(input, other) else ops.floor_divide)(input, other, out=out)
 
 
 def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -375,8 +385,8 @@ class ArithmeticMethods:
         return ops.div(self, other) if is_number(other) else _foreign(self, other, div)
 
     def __rtruediv__(self, other: Any) -> Any:
-        if is_operand(other):
-            return ops.div(other, self)
+        if is_operand(other):  # two steps, and two roundings, as in PyTorch
+            return ops.mul(ops.reciprocal(self), other)
         return _foreign(self, other, lambda below, above: div(above, below))
 
     __rdiv__ = __rtruediv__

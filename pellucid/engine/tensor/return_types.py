@@ -134,6 +134,24 @@ class aminmax(_Named):  # noqa: N801
         return self[1]
 
 
+class histogramdd(_Named):  # noqa: N801
+    """What `histogramdd` returns; the edges are a tuple, one tensor per dimension."""
+
+    __slots__ = ()
+    _title = "histogramdd"
+    _fields = ("hist", "bin_edges")
+
+    @property
+    def hist(self) -> Any:
+        """How much fell into each bin."""
+        return self[0]
+
+    @property
+    def bin_edges(self) -> Any:
+        """The edges along each dimension."""
+        return self[1]
+
+
 class histogram(_Named):  # noqa: N801
     """What `histogram` returns."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from pellucid.engine.core import dtypes
@@ -176,6 +177,116 @@ def histogram(
         edges = ops.bin_edges(data, bins=as_int(bins, "histogram", "bins"), low=low, high=high)
     counts = ops.histogram(data, edges, None if weight is None else weight.detach(), density=bool(density))
     return return_types.histogram(deliver((counts, edges), out))
+
+
+def histogramdd(
+    input: Any,
+    bins: Any,
+    range: Any = None,
+    weight: Any = None,
+    density: bool = False,
+) -> Any:
+    """Counts (or sums of weights) of points, the rows along the last dimension, in a grid: `bins` are the numbers of
+    equal parts (or one number for all), or the edges, per dimension.
+
+    >>> import pellucid as torch
+    >>> torch.histogramdd(torch.tensor([[0.0, 1.0], [1.0, 0.0], [1.0, 0.1]]), [2, 2]).hist
+    tensor([[0., 1.],
+            [2., 0.]])
+    """
+    meta = need_tensor(input, "histogramdd")._meta
+    check(meta.ndim >= 2, f"torch.histogramdd: input tensor should have at least 2 dimensions. It has {meta.ndim}")
+    if meta.dtype not in (dtypes.float32, dtypes.float64):
+        raise NotImplementedError(f"\"histogramdd\" not implemented for '{title(meta.dtype)}'")
+    size = meta.shape[-1]
+    points = input.detach().reshape(-1, size) if size else input.detach().reshape(0, 0)
+    edges = _grid_edges(points, [bins] * size if is_number(bins) else list(bins), range)
+    if weight is not None:
+        check(
+            tuple(weight._meta.shape) == tuple(meta.shape[:-1]),
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+            f"excluding its innermost dimension, but got input with shape {list(meta.shape)} and weight with shape "
+            f"{list(weight._meta.shape)}",
+        )
+        check(
+            weight._meta.dtype is meta.dtype,
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
+            f"dtype, but got input({meta.dtype.name}), and weight({weight._meta.dtype.name})",
+        )
+        weight = weight.detach().reshape(-1)
+    counts = _grid_counts(points, edges, weight)
+    if density:
+        counts = counts / counts.sum()
+        for axis, each in enumerate(edges):
+            counts = counts / (each[1:] - each[:-1]).reshape([-1] + [1] * (size - axis - 1))
+    return return_types.histogramdd((counts, tuple(edges)))
+
+
+def _grid_edges(points: Any, bins: list[Any], range: Any) -> list[Any]:
+    size, kind = points._meta.shape[1], points._meta.dtype
+    given = any([isinstance(each, TensorData) for each in bins])
+    if given:
+        check(
+            len(bins) == size,
+            f"torch.histogramdd: expected {size} sequences of bin edges for a {size}-dimensional histogram but got "
+            f"{len(bins)}",
+        )
+        for axis, each in enumerate(bins):
+            check(
+                each._meta.dtype is kind,
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with "
+                f"dtype {kind.name} and bins for dimension {axis} with dtype {each._meta.dtype.name}",
+            )
+            check(
+                each._meta.ndim == 1,
+                f"torch.histogramdd: bins tensor should have one dimension, but got {each._meta.ndim} dimensions in "
+                f"the bins tensor for dimension {axis}",
+            )
+        return [each.detach() for each in bins]
+    check(
+        len(bins) == size,
+        "histogramdd: The size of bins must be equal to the innermost dimension of the input."
+        f" (bins has {len(bins)}, the input {size})",
+    )
+    check(
+        range is None or len(range) == 2 * size,
+        f"torch.histogramdd: for a {size}-dimensional histogram range should have {2 * size} elements, but got "
+        f"{0 if range is None else len(range)}",
+    )
+    edges = []
+    for axis, parts in enumerate(bins):
+        column = points.select(1, axis)
+        if range is not None:
+            low, high = float(range[2 * axis]), float(range[2 * axis + 1])
+        else:
+            low, high = (0.0, 1.0) if not column._meta.numel else (float(column.min()), float(column.max()))
+        check(
+            math.isfinite(low) and math.isfinite(high),
+            f"torch.histogramdd: dimension {axis}'s range [{low}, {high}] is not finite",
+        )
+        check(
+            low <= high,
+            f"torch.histogramdd: min should not exceed max, but got min {low} max {high} for dimension {axis}",
+        )
+        edges.append(ops.bin_edges(column, bins=as_int(parts, "histogramdd", "bins"), low=low, high=high))
+    return edges
+
+
+def _grid_counts(points: Any, edges: list[Any], weight: Any) -> Any:
+    """The number (or weight) of the points in each cell; a point on the last edge is in the last cell."""
+    shape = [each._meta.numel - 1 for each in edges]
+    for axis, bins in enumerate(shape):
+        check(bins > 0, f"torch.histogram(): bins must be > 0, but got {bins} for dimension {axis}")
+    cell, inside = points.new_zeros(points._meta.shape[0], dtype=dtypes.int64), None
+    for axis, each in enumerate(edges):
+        column = points.select(1, axis).contiguous()
+        within = (column >= each[0]) & (column <= each[-1])
+        inside = within if inside is None else inside & within
+        place = (searchsorted(each, column, right=True) - 1).clamp(0, shape[axis] - 1)
+        cell = cell * shape[axis] + place
+    if inside is not None:
+        cell, weight = cell[inside], None if weight is None else weight[inside]
+    return bincount(cell, weight, math.prod(shape)).to(points._meta.dtype).reshape(shape)
 
 
 def _pattern(

@@ -12,6 +12,7 @@ from pellucid.engine.core.errors import check
 from pellucid.engine.ops import embedding_bag as bag_ops
 from pellucid.engine.ops import normalization as ops
 from pellucid.engine.ops import random as random_ops
+from pellucid.engine.tensor.arguments import deliver
 from pellucid.nn.functional import normalization
 from pellucid.nn.functional.dropout import drop, drop_channels, drop_to_negative
 from pellucid.nn.functional.linear import bag_padding, renormalise_rows
@@ -138,7 +139,16 @@ def native_group_norm(
 
 
 def native_batch_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+    input: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+    *,
+    out: Any = None,
 ) -> tuple[Any, Any, Any]:
     """batch_norm with the batch's means and inverse deviations (empty unless `training`).
 
@@ -151,7 +161,8 @@ def native_batch_norm(
     )
     kind = _statistics_kind(input, weight, bias, running_mean, running_var)
     centre, scale = centre.detach().reshape(-1).to(kind), scale.detach().reshape(-1).to(kind)
-    return y, centre if training else centre[:0], scale if training else scale[:0]
+    found = y, centre if training else centre[:0], scale if training else scale[:0]
+    return tuple(deliver(found, out))
 
 
 def dropout(input: Any, p: float, train: bool) -> Any:

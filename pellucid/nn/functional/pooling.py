@@ -13,7 +13,7 @@ from pellucid import Tensor
 from pellucid.engine.core.errors import check, wrap_dim
 from pellucid.engine.ops import pooling as ops
 from pellucid.engine.ops import shape
-from pellucid.engine.tensor.arguments import as_ints, need_tensor
+from pellucid.engine.tensor.arguments import as_ints, deliver, need_tensor
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -263,6 +263,8 @@ def avg_pool2d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The mean of each window of (N, C, H, W) or (C, H, W).
 
@@ -273,9 +275,10 @@ def avg_pool2d(
     >>> torch.nn.functional.avg_pool2d(torch.tensor([[[1., 3.], [2., 0.]]]), 2)
     tensor([[[1.5000]]])
     """
-    return _avg_pool(
+    made = _avg_pool(
         "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
+    return deliver(made, out)
 
 
 def avg_pool3d(
@@ -286,6 +289,8 @@ def avg_pool3d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The mean of each window of (N, C, D, H, W) or (C, D, H, W); settings as in `avg_pool2d`.
 
@@ -293,9 +298,10 @@ def avg_pool3d(
     >>> torch.nn.functional.avg_pool3d(torch.ones(1, 2, 4, 4, 4), 2).shape
     torch.Size([1, 2, 2, 2, 2])
     """
-    return _avg_pool(
+    made = _avg_pool(
         "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
+    return deliver(made, out)
 
 
 # -- adaptive ------------------------------------------------------------------------------------------------------

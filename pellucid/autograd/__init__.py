@@ -1,6 +1,6 @@
 """Differentiation: `backward` and `grad`, Functions of your own, checks, and the graph's hooks."""
 
-from pellucid.autograd import function, functional, grad_mode, graph
+from pellucid.autograd import forward_ad, function, functional, grad_mode, graph
 from pellucid.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from pellucid.autograd.function import Function
 from pellucid.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -14,6 +14,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "function",
     "functional",
     "grad",

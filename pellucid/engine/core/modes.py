@@ -67,10 +67,10 @@ def is_inference_mode_enabled() -> bool:
     return state.inference
 
 
-class _Switch:
+class Switch:
     """A context manager that is a decorator too; generators keep the mode while they run, and only then."""
 
-    def _fresh(self) -> _Switch:
+    def _fresh(self) -> Switch:
         return self.__class__()
 
     def __enter__(self) -> None:
@@ -119,7 +119,7 @@ def _decorate_generator(fresh: Callable[[], Any], function: Callable[..., Any]) 
     return with_mode
 
 
-class no_grad(_Switch):  # noqa: N801 - PyTorch's name
+class no_grad(Switch):  # noqa: N801 - PyTorch's name
     """Operators inside record nothing for `backward`, whatever their operands require; also a decorator.
 
     >>> import pellucid as torch
@@ -159,7 +159,7 @@ class enable_grad(no_grad):  # noqa: N801 - PyTorch's name
         state.grad_enabled = True
 
 
-class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
+class set_grad_enabled(Switch):  # noqa: N801 - PyTorch's name
     """Switch recording on or off: at once when called, until the end of the block as a context manager.
 
     >>> import pellucid as torch
@@ -177,7 +177,7 @@ class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
         state.grad_enabled = self._before
         return super().__call__(function)
 
-    def _fresh(self) -> _Switch:
+    def _fresh(self) -> Switch:
         return self.__class__(self.mode)
 
     def __enter__(self) -> None:
@@ -187,7 +187,7 @@ class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
         state.grad_enabled = self._before
 
 
-class inference_mode(_Switch):  # noqa: N801 - PyTorch's name
+class inference_mode(Switch):  # noqa: N801 - PyTorch's name
     """Like `no_grad`, and tensors made inside have no version counter and can never be saved for `backward`.
 
     >>> import pellucid as torch
@@ -206,7 +206,7 @@ class inference_mode(_Switch):  # noqa: N801 - PyTorch's name
     def __init__(self, mode: Any = True) -> None:
         self.mode = bool(mode)
 
-    def _fresh(self) -> _Switch:
+    def _fresh(self) -> Switch:
         return self.__class__(self.mode)
 
     def __enter__(self) -> None:

@@ -23,6 +23,7 @@ FILES: dict[str, str] = {
     **dict.fromkeys(("embedding", "embedding_rows"), "tables"),
     **dict.fromkeys(("sum", "mean", "amax", "amin", "max_all", "min_all", "prod", "var", "std"), "reduction"),
     **dict.fromkeys(("convolution", "convolution_weight"), "convolution_operators"),
+    **dict.fromkeys(("mm", "bmm", "addmm", "baddbmm"), "matmul_operators"),
 }  # fmt: skip
 _loaded: set[str] = set()
 

@@ -269,6 +269,8 @@ def test_uninitialised_parameters_say_so():
     assert repr(weight) == "<UninitializedParameter>" and nn.parameter.is_lazy(weight)
     with pytest.raises(RuntimeError, match="Can't access the shape of an uninitialized parameter"):
         weight.shape  # noqa: B018
+    with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter"):
+        weight + 1  # noqa: B018
     weight.materialize((2, 2))
     assert type(weight) is nn.Parameter and weight.shape == (2, 2) and weight.requires_grad
 

@@ -20,7 +20,7 @@ from pellucid.engine.tensor.overrides import dispatch, overridable, plain, who_o
 # What stands in a tensor's class and never asks: what makes a tensor, or is about the object and not about the data.
 _RAW = frozenset(
     (
-        "__new__", "__init__", "__init_subclass__", "__hash__", "__iter__", "__torch_function__", "as_subclass",
+        "__new__", "__init__", "__init_subclass__", "__hash__", "__torch_function__", "as_subclass",
     )
 )  # fmt: skip
 _PRIVATE = frozenset(("_coalesced_", "_dimI", "_dimV", "_indices", "_is_view", "_nnz", "_values", "_version"))
@@ -87,6 +87,8 @@ def _make(name: str, entry: Any) -> Any:
         return OverridableProperty(name, entry)
     if name in _INFIX:
         return _infix(name, entry, _INFIX[name])
+    if name == "__iter__":
+        return _iteration(entry)
     if name in _SEEN_AS:
         return _seen_as(name, entry, _SEEN_AS[name])
     return overridable(entry, name, "pellucid", "Tensor")
@@ -119,6 +121,17 @@ def _seen_as(name: str, function: Callable[..., Any], seen_as: str) -> Callable[
         return dispatch(public_form(seen_as), overriding, args, {})
 
     return _titled(public, function, name)
+
+
+def _iteration(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Iterating over a tensor, which overriding classes see as `unbind(0)`."""
+
+    def public(self: Any) -> Any:
+        if self.__class__ in plain or who_overrides((self,), {}) is None or not self.dim():
+            return function(self)
+        return iter(self.unbind(0))
+
+    return _titled(public, function, "__iter__")
 
 
 def _titled(public: Callable[..., Any], function: Callable[..., Any], name: str) -> Callable[..., Any]:

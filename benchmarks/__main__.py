@@ -11,7 +11,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "RESULTS.md"
-FRAME = {"__init__", "__main__", "pairs", "table"}
+FRAME = {"__init__", "__main__", "models", "pairs", "table"}
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in FRAME)
 
 

@@ -34,6 +34,22 @@ _BINARY: list[Callable[[Tensor, Tensor], Tensor]] = [
 _FOLDS = ["sum", "mean", "amax", "amin", "var", "std", "prod"]
 
 
+class Fold:
+    """A reduction of floats, which can also be done in float64."""
+
+    def __init__(self, x: Tensor, name: str, options: dict[str, Any]) -> None:
+        self.x, self.name, self.options = x, name, options
+
+    def __call__(self) -> Tensor:
+        return getattr(self.x, self.name)(**self.options)
+
+    def is_as_exact(self, found: Tensor, expected: Tensor) -> bool:
+        """Whether a result is no further from the sum in float64 than twice NumPy's, which adds strided runs in turn."""
+        exact = getattr(self.x.double(), self.name)(**self.options).numpy()
+        ours, theirs = np.abs(found.double().numpy() - exact), np.abs(expected.double().numpy() - exact)
+        return bool(ours.max(initial=0) <= 2 * theirs.max(initial=0))
+
+
 def _shape(rng: random.Random) -> tuple[int, ...]:
     sizes = [0, 1, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 65]
     return tuple([rng.choice(sizes if rng.random() < 0.9 else [129, 300, 1031]) for _ in range(rng.randint(0, 3))])
@@ -86,7 +102,8 @@ def _program(rng: random.Random) -> tuple[str, Callable[[], Tensor]]:
         if name == "prod":
             return f"prod {shape}", lambda: x.prod()
         options = {"dim": dims, "keepdim": rng.random() < 0.5} if dims else {}
-        return f"{name} of {x.dtype} {shape} {x.stride()} {options}", lambda: getattr(x, name)(**options)
+        fold = Fold(x, name, options)
+        return f"{name} of {x.dtype} {shape} {x.stride()} {options}", fold
     dim = rng.randrange(len(shape))
     function = rng.choice([pellucid.softmax, pellucid.log_softmax, pellucid.logsumexp])
     return f"{function.__name__} of {shape} {x.stride()} along {dim}", lambda: function(x, dim)
@@ -120,6 +137,9 @@ def test_kernels_agree_with_the_references(block: int) -> None:
     compiled = {seed: _outcome(action) for seed, (_, action) in programs.items()}
     with kernels.using("numpy"):
         expected = {seed: _outcome(action) for seed, (_, action) in programs.items()}
-    wrong = [f"{seed}: {programs[seed][0]}: {compiled[seed]} instead of {expected[seed]}"
-             for seed in seeds if not _same(compiled[seed], expected[seed])]  # fmt: skip
+    wrong = []
+    for seed, (name, action) in programs.items():
+        found, reference = compiled[seed], expected[seed]
+        if not (_same(found, reference) or isinstance(action, Fold) and action.is_as_exact(found, reference)):
+            wrong.append(f"{seed}: {name}: {found} instead of {reference}")
     assert not wrong, "\n".join(wrong[:5])

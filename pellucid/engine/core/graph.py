@@ -191,7 +191,7 @@ class OpNode(Node):
         self.edges = tuple(edges)
         self.output_metas = plan.metas
         self.sequence = next(sequence_numbers)
-        self.saved: Any = None
+        self.saved: Any = _NOTHING
         self.line = here(depth)  # above this, `record`, `run` and the operator's caller at least
         self.op = op
         self.plan = plan
@@ -208,7 +208,7 @@ class OpNode(Node):
     def save(self, operands: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         """Keep the inputs and outputs that the rules name."""
         recipe = self.recipe
-        self.saved = {("input", i): SavedTensor(operands[i]) for i in recipe.saved_inputs} if recipe.saves else _NOTHING
+        self.saved = {("input", i): SavedTensor(operands[i]) for i in recipe.saved_inputs}
         if recipe.saved_outputs:
             self.save_outputs(outputs)
 
@@ -363,17 +363,15 @@ def gradient_edge(tensor: Any) -> tuple[Node, int] | None:
 
 
 def _recipe(op: Any, plan: Any, operands: tuple[Any, ...]) -> Recipe:
-    needed = tuple(
-        [
-            (x._needs_grad if x._base is None else x._needs_grad or x._base._needs_grad)
-            if isinstance(x, TensorData)
-            else False
-            for x in operands
-        ]
-    )
-    recipe = plan.recipes.get(needed)
+    mask, bit = 0, 1  # which operands need a gradient
+    for x in operands:
+        if isinstance(x, TensorData) and (x._needs_grad or (x._base is not None and x._base._needs_grad)):
+            mask |= bit
+        bit <<= 1
+    recipe = plan.recipes.get(mask)
     if recipe is None:
-        recipe = plan.recipes[needed] = Recipe(op, needed, operands)
+        needed = tuple([bool(mask >> i & 1) for i in range(len(operands))])
+        recipe = plan.recipes[mask] = Recipe(op, needed, operands)
     return recipe
 
 
@@ -422,7 +420,8 @@ def record(op: Any, plan: Any, operands: tuple[Any, ...], settings: dict[str, An
     node_class = recipe.node_class or node_type(_node_name(op, operands, settings))
     node = node_class(op, plan, recipe, operands, settings)
     if out.__class__ is not tuple:
-        node.save(operands, (out,))
+        if recipe.saves:
+            node.save(operands, (out,))
         if out._meta.dtype.category >= 2:
             out._grad_fn = node
             out._needs_grad = True

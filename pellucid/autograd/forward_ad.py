@@ -9,8 +9,7 @@ import threading
 from typing import Any, NamedTuple
 
 from pellucid.engine.core.modes import Switch, state
-from pellucid.engine.core.tangents import DualLevel
-from pellucid.func.forward import dual, unpacked
+from pellucid.engine.core.tangents import DualLevel, dual, unpacked
 
 __all__ = [
     "UnpackedDualTensor",
@@ -41,9 +40,7 @@ def enter_dual_level() -> int:
     >>> forward.exit_dual_level()
     """
     if _current.level is not None:
-        raise RuntimeError(
-            "Nested forward mode AD is not supported at the moment. Use torch.func.jvp, which nests."
-        )
+        raise RuntimeError("Nested forward mode AD is not supported at the moment. Use torch.func.jvp, which nests.")
     _current.level = DualLevel()
     state.stack.append(_current.level)
     return 0

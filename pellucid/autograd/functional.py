@@ -1,4 +1,6 @@
-"""Jacobians, Hessians and their products with vectors, as functions of a function. All are passes of reverse mode."""
+"""Jacobians, Hessians and their products with vectors, as functions of a function: by reverse mode, or where it is
+asked for by forward mode.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid.func.jacobians import basis, jacfwd, jacrev
 
 Function = Callable[..., Any]
 Tensors = tuple[Tensor, ...]
@@ -81,8 +84,8 @@ def jacobian(
     """The Jacobian of `func`, of shape output.shape + input.shape; nested tuples [output][input] where there are
     several.
 
-    `vectorize` and `strategy` choose how PyTorch computes it. Here every row is one reverse pass whatever they say,
-    with the same values; they may not be combined with `strict` or `create_graph` where PyTorch does not allow it.
+    With `vectorize`, all rows come from one reverse pass under vmap, or, with `strategy="forward-mode"`, all columns
+    from one forward pass. Forward mode goes with neither `strict` nor `create_graph`, `vectorize` not with `strict`.
 
     >>> import pellucid as torch
     >>> torch.autograd.functional.jacobian(lambda x: x * x, torch.tensor([1.0, 2.0]))
@@ -90,16 +93,52 @@ def jacobian(
             [0., 4.]])
     """
     _check_strategy("jacobian", strategy, vectorize, strict, create_graph)
+    if strategy == "forward-mode":
+        return _by_columns(func, inputs)
     with pellucid.enable_grad():
         is_tuple, tensors = _as_tensors(inputs, "inputs", "jacobian")
         tensors = _fresh(tensors, create_graph, requires_grad=True)
         are_tuple, outputs = _as_tensors(func(*tensors), OUTPUTS, "jacobian")
         _demand_history(outputs, "outputs", strict)
-        rows = [
-            _finish(_jacobian_of_output(position, output, tensors, strict, create_graph), create_graph)
-            for position, output in enumerate(outputs)
-        ]
+        if vectorize:
+            rows = [_finish(row, create_graph) for row in _all_rows(outputs, tensors, create_graph)]
+        else:
+            rows = [
+                _finish(_jacobian_of_output(position, output, tensors, strict, create_graph), create_graph)
+                for position, output in enumerate(outputs)
+            ]
     return _unwrap(tuple([_unwrap(row, is_tuple) for row in rows]), are_tuple)
+
+
+def _by_columns(func: Function, inputs: Any) -> Any:
+    """The Jacobian by forward mode, a direction per element of the inputs, all at once."""
+    is_tuple, tensors = _as_tensors(inputs, "inputs", "jacobian")
+    tensors = tuple([each.detach() for each in tensors])
+    are_tuple = True
+
+    def checked(*given: Tensor) -> Tensors:
+        nonlocal are_tuple
+        are_tuple, outputs = _as_tensors(func(*given), OUTPUTS, "jacobian")
+        return outputs
+
+    rows = jacfwd(checked, tuple(range(len(tensors))))(*tensors)
+    return _unwrap(tuple([_unwrap(_finish(row, False), is_tuple) for row in rows]), are_tuple)
+
+
+def _all_rows(outputs: Tensors, inputs: Tensors, create_graph: bool) -> list[Tensors]:
+    """The Jacobian of each output with respect to each input, by one reverse pass for all elements under vmap."""
+    count = sum(each.numel() for each in outputs)
+    grads = _gradients(outputs, inputs, basis(outputs, 0, count), create_graph=create_graph, is_grads_batched=True)
+    rows, before = [], 0
+    for output in outputs:
+        row = []
+        for gradient, x in zip(grads, inputs, strict=True):
+            shape = tuple(output.shape) + tuple(x.shape)
+            part = None if gradient is None else gradient.narrow(0, before, output.numel()).reshape(shape)
+            row.append(x.new_zeros(shape) if part is None else part)
+        rows.append(tuple(row))
+        before += output.numel()
+    return rows
 
 
 def _jacobian_of_output(position: int, output: Tensor, inputs: Tensors, strict: bool, create_graph: bool) -> Tensors:
@@ -189,6 +228,11 @@ def hessian(
         _demand_history(row, "jacobian", strict)
         return row
 
+    if outer_jacobian_strategy == "forward-mode":
+        _check_strategy("hessian", outer_jacobian_strategy, vectorize, strict, create_graph)
+        places = tuple(range(len(tensors)))
+        rows = jacfwd(jacrev(single_output, places), places)(*[each.detach() for each in tensors])
+        return tuple([_finish(row, False) for row in rows]) if is_tuple else rows[0][0].detach()
     rows = jacobian(gradient, tensors, create_graph, strict, vectorize, outer_jacobian_strategy)
     return rows if is_tuple else rows[0][0]
 
@@ -317,6 +361,7 @@ def _gradients(
     *,
     create_graph: bool = False,
     retain_graph: bool | None = None,
+    is_grads_batched: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """The engine's `grad`, leaving out outputs that are None or have no history."""
     vectors = [None] * len(outputs) if grad_outputs is None else grad_outputs
@@ -330,6 +375,7 @@ def _gradients(
         allow_unused=True,
         create_graph=create_graph,
         retain_graph=retain_graph,
+        is_grads_batched=is_grads_batched,
     )
 
 

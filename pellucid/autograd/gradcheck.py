@@ -31,7 +31,7 @@ class GradcheckError(RuntimeError):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Check:
+class Check:
     """One function, what it is given, and how exact its gradients must be."""
 
     function: Function
@@ -50,7 +50,7 @@ class _Check:
     def differentiable_inputs(self) -> list[Tensor]:
         return [each for each in self.inputs if isinstance(each, Tensor) and each.requires_grad]
 
-    def part_of_outputs(self, name: str, choose: Callable[[Tensor], Tensor]) -> _Check:
+    def part_of_outputs(self, name: str, choose: Callable[[Tensor], Tensor]) -> Check:
         """The same check of the real or imaginary part of the complex outputs."""
 
         def function(*inputs: Any) -> tuple[Any, ...]:
@@ -83,20 +83,36 @@ def gradcheck(
 
     Inputs should be float64 or complex128. `fast_mode` compares one random projection of each Jacobian; `nondet_tol` is
     how much two equal backward passes may differ; `masked` loosens the test that a zero cotangent gives zeros. On a
-    failure GradcheckError is raised, or False returned when `raise_exception` is False. Forward mode and vmap do not
-    exist here, so the options that ask for them raise NotImplementedError.
+    failure GradcheckError is raised, or False returned when `raise_exception` is False. `check_forward_ad` checks
+    forward mode as well, `check_batched_grad` and `check_batched_forward_grad` both under vmap.
 
     >>> import pellucid as torch
     >>> torch.autograd.gradcheck(torch.sin, torch.ones(2, dtype=torch.float64, requires_grad=True))
     True
     """
+    # What these two check with is here, so they load when they are needed.
+    from pellucid.autograd import gradcheck_batches as batches
+    from pellucid.autograd import gradcheck_forward as forward
+
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
-    _refuse(check_batched_grad=check_batched_grad, check_batched_forward_grad=check_batched_forward_grad)
-    _refuse(check_forward_ad=check_forward_ad)
-    check = _Check(func, _as_tuple(inputs), eps, rtol, atol, nondet_tol, check_grad_dtypes)
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    check = Check(func, _as_tuple(inputs), eps, rtol, atol, nondet_tol, check_grad_dtypes)
     try:
-        return _run(check, fast_mode, check_undefined_grad, bool(masked))
+        if check_backward_ad:
+            _run(check, fast_mode, check_undefined_grad, bool(masked))
+        else:
+            _check_inputs(check.inputs)
+        if check_forward_ad:
+            forward.compare(check, fast_mode)
+        if check_batched_forward_grad:
+            forward.compare_batched(check)
+        if check_batched_grad:
+            batches.compare(check)
+        return True
     except GradcheckError:
         if raise_exception:
             raise
@@ -130,7 +146,6 @@ def gradgradcheck(
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
-    _refuse(check_fwd_over_rev=check_fwd_over_rev, check_batched_grad=check_batched_grad)
     first = _as_tuple(inputs)
     if grad_outputs is None:
         cotangents = _random_cotangents(_differentiable(func(*first)), gen_non_contig_grad_outputs)
@@ -158,17 +173,12 @@ def gradgradcheck(
         nondet_tol=nondet_tol,
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
         fast_mode=fast_mode,
         masked=masked,
     )
-
-
-def _refuse(**options: bool) -> None:
-    """NotImplementedError for the first option that asks for what does not exist."""
-    for name, is_wanted in options.items():
-        if is_wanted:
-            what = "vmap" if "batched" in name else "forward-mode differentiation"
-            raise NotImplementedError(f"{name}=True needs {what}, which is not available; leave {name} at False")
 
 
 def _random_cotangents(outputs: tuple[Tensor, ...], noncontiguous: bool) -> tuple[Tensor, ...]:
@@ -188,7 +198,7 @@ def _random_cotangents(outputs: tuple[Tensor, ...], noncontiguous: bool) -> tupl
     )
 
 
-def _run(check: _Check, fast: bool, check_undefined_grad: bool, masked: bool) -> bool:
+def _run(check: Check, fast: bool, check_undefined_grad: bool, masked: bool) -> bool:
     """All checks in PyTorch's order; GradcheckError at the first that fails."""
     _check_inputs(check.inputs)
     outputs = check.outputs()
@@ -232,10 +242,10 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
         )
 
 
-def _compare_slow(check: _Check) -> None:
+def _compare_slow(check: Check) -> None:
     """Every element of every Jacobian, or, without differentiable outputs, that nothing moves."""
     outputs = check.outputs()
-    positions = _positions(outputs)
+    positions = positions_of(outputs)
     numerical = [_numerical_jacobians(check, tensor, outputs, positions) for tensor in check.differentiable_inputs]
     if not any(outputs[position].requires_grad for position in positions):
         if any(bool((each != 0).any()) for jacobians in numerical for each in jacobians):
@@ -247,11 +257,11 @@ def _compare_slow(check: _Check) -> None:
         analytical = _analytical_jacobians(check, outputs[position])
         for index, ours in enumerate(analytical):
             theirs = numerical[index][number]
-            if not _are_close(ours, theirs, check.rtol, check.atol):
+            if not are_close(ours, theirs, check.rtol, check.atol):
                 raise GradcheckError(_mismatch(check, position, index, theirs, ours))
 
 
-def _numerical_jacobians(check: _Check, tensor: Tensor, outputs: tuple[Any, ...], positions: list[int]) -> list[Tensor]:
+def _numerical_jacobians(check: Check, tensor: Tensor, outputs: tuple[Any, ...], positions: list[int]) -> list[Tensor]:
     """By central differences: the Jacobian of each floating output with respect to one input."""
     data = tensor.data  # a version counter of its own, so that saved tensors are not found to be overwritten
     kind = tensor.dtype if tensor.is_complex() else None
@@ -261,16 +271,16 @@ def _numerical_jacobians(check: _Check, tensor: Tensor, outputs: tuple[Any, ...]
     for row, index in enumerate(itertools.product(*[range(size) for size in tensor.shape])):
         entry = data[index]
         where = f"on index {index} "
-        changes = _derivatives(check, entry, check.eps, where)
+        changes = derivatives(check, entry, check.eps, where)
         if tensor.is_complex():
-            turned = _derivatives(check, entry, check.eps * 1j, where)
+            turned = derivatives(check, entry, check.eps * 1j, where)
             changes = [real + imaginary * 1j for real, imaginary in zip(changes, turned, strict=True)]
         for jacobian, change in zip(jacobians, changes, strict=True):
             jacobian[row] = change
     return jacobians
 
 
-def _derivatives(check: _Check, entry: Tensor, step: Any, where: str = "") -> list[Tensor]:
+def derivatives(check: Check, entry: Tensor, step: Any, where: str = "") -> list[Tensor]:
     """How each floating output changes per unit when `entry` (a view of an input's data) moves by `step`, flattened."""
     before = entry.clone()
     entry.copy_(before - step)
@@ -279,7 +289,7 @@ def _derivatives(check: _Check, entry: Tensor, step: Any, where: str = "") -> li
     high = [each.clone() for each in check.outputs()]
     entry.copy_(before)
     changes = []
-    for position in _positions(high):
+    for position in positions_of(high):
         first, second = low[position], high[position]
         for name in ("shape", "dtype"):
             if getattr(first, name) != getattr(second, name):
@@ -291,14 +301,14 @@ def _derivatives(check: _Check, entry: Tensor, step: Any, where: str = "") -> li
     return changes
 
 
-def _analytical_jacobians(check: _Check, output: Tensor) -> list[Tensor]:
+def _analytical_jacobians(check: Check, output: Tensor) -> list[Tensor]:
     """By `grad`, a column at a time: the Jacobian of one output with respect to each input. Computed twice."""
     first, second = [_jacobians_once(check, output) for _ in range(2)]
     _demand_repeatable(first, second, check.nondet_tol)
     return first
 
 
-def _jacobians_once(check: _Check, output: Tensor) -> list[Tensor]:
+def _jacobians_once(check: Check, output: Tensor) -> list[Tensor]:
     inputs = check.differentiable_inputs
     jacobians = [each.new_zeros((each.numel(), output.numel())) for each in inputs]
     cotangent = pellucid.zeros(tuple(output.shape), dtype=output.dtype, device=output.device)
@@ -312,7 +322,7 @@ def _jacobians_once(check: _Check, output: Tensor) -> list[Tensor]:
     return jacobians
 
 
-def _vjp(check: _Check, output: Tensor, cotangent: Tensor) -> tuple[Tensor | None, ...]:
+def _vjp(check: Check, output: Tensor, cotangent: Tensor) -> tuple[Tensor | None, ...]:
     """The gradients of the inputs, checked to have the inputs' sizes and, if asked, dtypes."""
     inputs = check.differentiable_inputs
     grads = pellucid.autograd.grad(output, inputs, cotangent, retain_graph=True, allow_unused=True)
@@ -336,13 +346,13 @@ def _demand_repeatable(first: list[Tensor], second: list[Tensor], tolerance: flo
             )
 
 
-def _compare_fast(check: _Check) -> None:
+def _compare_fast(check: Check) -> None:
     """For random u and v, whether vᵀJu is the same both ways, for every pair of input and output."""
     outputs = check.outputs()
-    positions = _positions(outputs)
+    positions = positions_of(outputs)
     generator = pellucid.Generator()
     inputs = check.differentiable_inputs
-    directions = [_direction(each, generator) for each in inputs]
+    directions = [random_direction(each, generator) for each in inputs]
     moved = [_directional(check, tensor, u) for tensor, u in zip(inputs, directions, strict=True)]
     if not any(outputs[position].requires_grad for position in positions):
         if any(each.numel() and bool(each.abs().max() > check.nondet_tol) for changes in moved for each in changes):
@@ -352,15 +362,15 @@ def _compare_fast(check: _Check) -> None:
         output = outputs[position]
         if not output.requires_grad:
             continue
-        v = _unit_vector(output.numel(), output.dtype, generator)
+        v = unit_vector(output.numel(), output.dtype, generator)
         projections = _projected_twice(check, output, v, directions)
         for index, (ours, u) in enumerate(zip(projections, directions, strict=True)):
             theirs = (v * moved[index][number]).sum()
-            if not _are_close(ours, theirs, check.rtol, check.atol * _sum_of(u) * float(v.sum())):
+            if not are_close(ours, theirs, check.rtol, check.atol * _sum_of(u) * float(v.sum())):
                 raise GradcheckError(_mismatch(check, position, index, theirs, ours) + _slow_report(check))
 
 
-def _slow_report(check: _Check) -> str:
+def _slow_report(check: Check) -> str:
     """What the slow comparison says after the fast one failed."""
     try:
         _compare_slow(check)
@@ -372,14 +382,14 @@ def _slow_report(check: _Check) -> str:
     )
 
 
-def _direction(tensor: Tensor, generator: Any) -> Direction:
+def random_direction(tensor: Tensor, generator: Any) -> Direction:
     real = tensor.dtype.to_real()
     if tensor.is_complex():
-        return _unit_vector(tensor.numel(), real, generator), _unit_vector(tensor.numel(), real, generator)
-    return _unit_vector(tensor.numel(), real, generator)
+        return unit_vector(tensor.numel(), real, generator), unit_vector(tensor.numel(), real, generator)
+    return unit_vector(tensor.numel(), real, generator)
 
 
-def _unit_vector(size: int, dtype: Any, generator: Any) -> Tensor:
+def unit_vector(size: int, dtype: Any, generator: Any) -> Tensor:
     vector = pellucid.rand(size, generator=generator).to(dtype)
     return vector / vector.norm()
 
@@ -390,17 +400,17 @@ def _sum_of(direction: Direction) -> float:
     return float(direction.sum())
 
 
-def _directional(check: _Check, tensor: Tensor, direction: Direction) -> list[Tensor]:
+def _directional(check: Check, tensor: Tensor, direction: Direction) -> list[Tensor]:
     """Ju by central differences, for each floating output."""
     data = tensor.data
     if not isinstance(direction, tuple):
-        return _derivatives(check, data, direction.reshape(tensor.shape) * check.eps)
-    along = _derivatives(check, data, direction[0].reshape(tensor.shape) * check.eps)
-    across = _derivatives(check, data, direction[1].reshape(tensor.shape) * (check.eps * 1j))
+        return derivatives(check, data, direction.reshape(tensor.shape) * check.eps)
+    along = derivatives(check, data, direction[0].reshape(tensor.shape) * check.eps)
+    across = derivatives(check, data, direction[1].reshape(tensor.shape) * (check.eps * 1j))
     return [real + imaginary * 1j for real, imaginary in zip(along, across, strict=True)]
 
 
-def _projected_twice(check: _Check, output: Tensor, v: Tensor, directions: list[Direction]) -> list[Tensor]:
+def _projected_twice(check: Check, output: Tensor, v: Tensor, directions: list[Direction]) -> list[Tensor]:
     """vᵀJu by `grad`, for each input."""
     first, second = [_vjp(check, output, v.reshape(output.shape)) for _ in range(2)]
     inputs = check.differentiable_inputs
@@ -435,7 +445,7 @@ def _check_zero_cotangent(outputs: tuple[Tensor, ...], inputs: list[Tensor], mas
             raise GradcheckError("grad is incorrect size")
 
 
-def _check_undefined_cotangents(check: _Check) -> None:
+def _check_undefined_cotangents(check: Check) -> None:
     """GradcheckError unless backward copes with outputs through which no gradient arrives, all of them and one at a
     time.
     """
@@ -444,7 +454,7 @@ def _check_undefined_cotangents(check: _Check) -> None:
         _check_hidden_cotangents(check, hidden)
 
 
-def _check_hidden_cotangents(check: _Check, hidden: set[int]) -> None:
+def _check_hidden_cotangents(check: Check, hidden: set[int]) -> None:
     outputs = _differentiable(check.outputs())
     ends = [_without_gradient(each) if position in hidden else each for position, each in enumerate(outputs)]
     zeros = [pellucid.zeros_like(each) for each in ends]
@@ -485,17 +495,17 @@ def _differentiable(outputs: Any) -> tuple[Tensor, ...]:
     return tuple([each for each in _as_tuple(outputs) if each.requires_grad])
 
 
-def _positions(outputs: Any) -> list[int]:
+def positions_of(outputs: Any) -> list[int]:
     """Which outputs are floating or complex; the others have no derivative."""
     return [index for index, each in enumerate(outputs) if each.is_floating_point() or each.is_complex()]
 
 
-def _are_close(ours: Tensor, theirs: Tensor, rtol: float, atol: float) -> bool:
+def are_close(ours: Tensor, theirs: Tensor, rtol: float, atol: float) -> bool:
     common = pellucid.promote_types(ours.dtype, theirs.dtype)
     return pellucid.allclose(ours.to(common), theirs.to(common), rtol, atol)
 
 
-def _mismatch(check: _Check, output: int, index: int, numerical: Tensor, analytical: Tensor) -> str:
+def _mismatch(check: Check, output: int, index: int, numerical: Tensor, analytical: Tensor) -> str:
     prefix = f"While considering the {check.part} part of complex outputs only, " if check.part else ""
     return (
         f"{prefix}Jacobian mismatch for output {output} with respect to input {index},\n"

@@ -16,7 +16,7 @@ from pellucid.func.reverse import Argnums, chosen_arguments, vjp_of
 Tensors = Sequence[Any]
 
 
-def _basis(tensors: Tensors, start: int, end: int) -> list[Tensor]:
+def basis(tensors: Tensors, start: int, end: int) -> list[Tensor]:
     """Rows start to end of the identity over all elements of the tensors, cut into the tensors' shapes."""
     total = sum(each.numel() for each in tensors)
     cut: list[Tensor] = []
@@ -81,7 +81,7 @@ def jacrev(
         _refuse_complex("jacrev", outputs, is_input=False)
         inputs, in_structure = flatten(chosen_arguments(args, argnums))
         total = sum(each.numel() for each in outputs)
-        rows = [_rows_of(pull, _basis(outputs, start, end), out_structure) for start, end in _pieces(total, chunk_size)]
+        rows = [_rows_of(pull, basis(outputs, start, end), out_structure) for start, end in _pieces(total, chunk_size)]
         columns = [part[0] if len(part) == 1 else pellucid.cat(part, 0) for part in zip(*rows, strict=True)]
         jacobians, before = [], 0
         for each in outputs:
@@ -128,7 +128,7 @@ def jacfwd(
         primals = chosen_arguments(args, argnums)
         inputs, in_structure = flatten(primals)
         total = sum(each.numel() for each in inputs)
-        basis = _basis(inputs, 0, total)
+        directions_of_all = basis(inputs, 0, total)
         kept: list[Any] = []
 
         def push(*directions: Tensor) -> Any:
@@ -138,7 +138,7 @@ def jacfwd(
             kept[:] = [structure, found[2] if has_aux else None, flatten(found[0])[0]]
             return tuple(leaves)
 
-        columns = vmap(push, randomness=randomness)(*basis)
+        columns = vmap(push, randomness=randomness)(*directions_of_all)
         structure, aux, _ = kept
         _refuse_complex("jacfwd", columns, is_input=False)
         result = unflatten([unflatten(_split(each, inputs), in_structure) for each in columns], structure)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid.nn.utils.stateless import _functional_call as call_with_state
 
 
 def functional_call(
@@ -44,7 +43,8 @@ def functional_call(
             "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
             f"{type(parameter_and_buffer_dicts)}"
         )
-    return call_with_state(module, tensors, args, kwargs, tie_weights=tie_weights, strict=strict)
+    stateless = pellucid.nn.utils.stateless  # not imported above: nn is made of Functions, which know these transforms
+    return stateless._functional_call(module, tensors, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -59,28 +59,28 @@ def _groups(side: str, pattern: str) -> list[Group]:
     groups: list[Group] = []
     inside: Group | None = None
     for token in side.replace("(", " ( ").replace(")", " ) ").replace("…", " ... ").split():
-        if token == "(":
-            if inside is not None:
-                raise ValueError(f"brackets within brackets are not allowed: '{pattern}'")
-            inside = []
-        elif token == ")":
+        if token in ("(", ")"):
+            if (token == "(") is (inside is not None):
+                raise ValueError(f"brackets are not balanced, or within brackets: '{pattern}'")
             if inside is None:
-                raise ValueError(f"brackets are not balanced: '{pattern}'")
-            groups.append(inside)
-            inside = None
-        elif token == "1":
-            if inside is None:
-                groups.append([])
-        elif token == "..." or token.isidentifier():
-            if inside is None:
-                groups.append([token])
+                groups.append(inside := [])
             else:
-                inside.append(token)
+                inside = None
+            continue
+        names = [] if token == "1" else [_name(token, pattern)]
+        if inside is None:
+            groups.append(names)
         else:
-            raise ValueError(f"'{token}' is no name of a dimension: '{pattern}'")
+            inside += names
     if inside is not None:
-        raise ValueError(f"brackets are not balanced: '{pattern}'")
+        raise ValueError(f"brackets are not balanced, or within brackets: '{pattern}'")
     return groups
+
+
+def _name(token: str, pattern: str) -> str:
+    if token != "..." and not token.isidentifier():
+        raise ValueError(f"'{token}' is no name of a dimension: '{pattern}'")
+    return token
 
 
 def _without_ellipsis(

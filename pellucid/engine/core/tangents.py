@@ -289,9 +289,37 @@ def _ones(meta: Meta) -> Any:
     return by_name["full"](size=tuple(meta.shape), value=1, dtype=meta.dtype, device=meta.device)
 
 
-def innermost_dual() -> DualLevel | None:
-    """The innermost level of forward differentiation that is running, as far as the current modes go."""
-    for mode in reversed(state.stack):
-        if isinstance(mode, DualLevel):
-            return mode
-    return None
+def dual(primal: Any, tangent: Any, level: DualLevel) -> Any:
+    """A view of `primal` that carries `tangent` at `level`; errors in PyTorch's words for what does not go together."""
+    for name, each in (("primal", primal), ("tangent", tangent)):
+        if not (each.is_floating_point() or each.is_complex()):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {each.dtype}")
+    if level.tangent(primal) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level is not "
+            "supported."
+        )
+    if primal.shape != tangent.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(primal.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
+        )
+    if level.tangent(tangent) is not None:
+        raise RuntimeError(
+            "Expected tangent tensor to not be a dual tensor at the same level: give unpack_dual(tangent).primal."
+        )
+    made = primal.view_as(primal)
+    level.attach(made, tangent if tangent.dtype == primal.dtype else tangent.to(primal.dtype))
+    return made
+
+
+def unpacked(value: Any, level: DualLevel) -> tuple[Any, Any]:
+    """The tensor without its tangent at `level`, and that tangent or None."""
+    tangent = level.tangent(value)
+    if tangent is None:
+        return value, None
+    made = value.view_as(value)
+    marks = made.__dict__["_tangents"]
+    marks.pop(level, None)
+    return made, tangent

@@ -354,6 +354,15 @@ def _scaled_in_place(name: str) -> Callable[..., Any]:
 # -- copies and fillings -------------------------------------------------------------------------------------------
 
 
+def where_form(condition: Any, a: Any, b: Any) -> Any:
+    """Entries of a sparse `a` where a dense condition holds, with 0 elsewhere: what rules of dense functions need."""
+    if is_sparse(condition) or not is_sparse(a) or isinstance(b, TensorData) or b != 0:
+        raise not_for_sparse("where", next(each for each in (condition, a, b) if is_sparse(each))._meta)
+    wide = by_name["expand"](condition, size=tuple(a._meta.shape))
+    kept = by_name["where"](entries_at(wide, _positions_of(a)), values_of(a), b)
+    return named(with_values(a, kept), "WhereBackward0")
+
+
 def clamp_form(x: Any, low: Any, high: Any, **settings: Any) -> Any:
     """The values between two numbers of which neither moves 0."""
     _keeps_zero(x, low, high)
@@ -437,7 +446,7 @@ sparse.forms.update(
         "add": add_form, "sub": sub_form, "mul": mul_form, "div": _divided("div", "DivBackward0"),
         "floor_divide": _divided("floor_divide", "NotImplemented"),
         "trunc_divide": _divided("trunc_divide", "DivBackward2"), "pow_scalar": pow_form, "pow": pow_form,
-        "copy": copy_form, "clamp": clamp_form, "zero": zero_form, "alias": _same, "has_nan": has_nan_form, "absorb": absorb_form,
+        "copy": copy_form, "clamp": clamp_form, "where": where_form, "zero": zero_form, "alias": _same, "has_nan": has_nan_form, "absorb": absorb_form,
     }
 )  # fmt: skip
 sparse.in_place_forms.update(

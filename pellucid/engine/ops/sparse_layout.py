@@ -304,10 +304,7 @@ def _decompressed(x: Any) -> Any:
         inner = np.stack(np.meshgrid(np.arange(height), np.arange(width), indexing="ij")).reshape(2, 1, -1)
         where = (where * np.array([[height], [width]]))[:, :, None] + inner
         where, values = where.reshape(2, -1), values.reshape(-1, *values.shape[3:])
-    if meta.layout == CSR:
-        return coo_of(where, values.copy(), target, True)
-    order = np.argsort(numbered(where, tuple(meta.shape[:2])), kind="stable")
-    return coo_of(np.ascontiguousarray(where[:, order]), values[order], target, True)
+    return coo_of(where, values.copy(), target, meta.layout == CSR)  # the others keep their own order
 
 
 @sparse_op("ToSparseCsrBackward0")

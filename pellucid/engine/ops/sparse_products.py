@@ -51,7 +51,7 @@ def _check_product(a: Any, b: Any) -> None:
 
 def matrix(x: Any) -> Any:
     """A sparse matrix of any layout as a coalesced COO one."""
-    return coalesce(x) if x._meta.layout == COO else to_coo(x)
+    return coalesce(x if x._meta.layout == COO else to_coo(x))
 
 
 def product_array(a: Any, b: np.ndarray) -> np.ndarray:

@@ -374,7 +374,7 @@ def softmax(x: Any, dim: int, dtype: Any, logarithm: bool) -> Any:
     node = "SparseLogSoftmaxBackward0" if logarithm else "SparseSoftmaxBackward0"
     if dim >= x._meta.sparse_dim:
         op = by_name["log_softmax" if logarithm else "softmax"]
-        return named(with_values(x, op(values_of(x), dim=dim - x._meta.sparse_dim + 1)), node)
+        return named(with_values(x, op(values_of(x), dim=dim - x._meta.sparse_dim + 1, dtype=x._meta.dtype)), node)
     return softmax_entries(x, dim=dim, logarithm=logarithm, node=node)
 
 

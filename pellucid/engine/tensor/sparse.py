@@ -213,7 +213,7 @@ def to_layout(self: Any, name: str, blocksize: Any = None, dense: Any = None) ->
         f" shape {list(meta.shape)}: convert the matrices of a batch one by one",
     )
     entries = ops.to_coo(self, sparse_dim=2) if meta.layout == "strided" else self
-    entries = ops.coalesce(entries) if entries._meta.layout == COO else ops.to_coo(entries)
+    entries = ops.coalesce(entries if entries._meta.layout == COO else ops.to_coo(entries))
     return ops.to_compressed(entries, layout=name, blocksize=blocksize, node=_NODES[name])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from pellucid.engine.core.meta import Meta, broadcast_shapes, preserved_strides
 from pellucid.engine.core.op import op
 from pellucid.engine.core.plan import number_as
 from pellucid.engine.core.promotion import title
-from pellucid.engine.ops.arithmetic import div, mul, sub
+from pellucid.engine.ops.arithmetic import absorb, div, mul, sub
 from pellucid.engine.ops.comparison import eq, where
 from pellucid.engine.ops.shape import expand, reshape_to
 
@@ -168,6 +169,8 @@ def index_select(x: np.ndarray, index: np.ndarray, *, dim: int) -> np.ndarray:
     size = x.shape[dim] if x.ndim else 1
     if index.size and (index.min() < 0 or index.max() >= size):
         wrong = int(index.min()) if index.min() < 0 else int(index.max())
+        if dim == 1:  # PyTorch has a routine of its own there, with an error of its own
+            raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}")
         raise IndexError(
             f"index out of range in self: {wrong} is not in 0..{size - 1} (index_select along dimension {dim})"
         )
@@ -196,6 +199,8 @@ def index_add(x: np.ndarray, source: np.ndarray, index: np.ndarray, *, dim: int,
     """A copy of `x` to whose slices along an axis those of `alpha * source` are added, in the order of the index."""
     result = x.copy().reshape(x.shape or (1,))
     if index.size and (index.min() < 0 or index.max() >= result.shape[dim]):
+        if x.ndim == 2:  # PyTorch takes index_add of matrices for a scatter_add
+            _in_bounds(index, result.shape[dim], dim)
         raise IndexError(f"index out of range in self (index_add along dimension {dim} of size {result.shape[dim]})")
     scaled = source if alpha == 1 else (source * np.asarray(alpha, source.dtype)).astype(x.dtype)
     moved = np.moveaxis(result, dim, 0)
@@ -205,7 +210,11 @@ def index_add(x: np.ndarray, source: np.ndarray, index: np.ndarray, *, dim: int,
 
 @index_add.meta
 def index_add_meta(x: Meta, source: Meta, index: Meta, *, dim: int, alpha: Any) -> Meta:
-    check(index.ndim <= 1, "index_add_(): Index is supposed to be a vector, but got dim: 2 with type: Long")
+    check(
+        index.ndim <= 1,
+        f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {title(index.dtype)}",
+        IndexError,
+    )
     check(index.dtype in (dtypes.int64, dtypes.int32), "index_add_(): Expected dtype int32/int64 for index")
     check(x.dtype is source.dtype, "index_add_(): self and source must have the same scalar type")
     rows = source.shape[dim] if source.ndim else 1
@@ -523,13 +532,14 @@ def scatter_reduce_dx(
     there = eq(source, gather(y, index, dim=dim))
     self_hits = where(here, expand(_one(x_meta), size=tuple(x_meta.shape)), 0)
     hits = scatter(self_hits, where(there, ones, 0), index, dim=dim, reduce="add")
-    part = div(dy, where(eq(hits, 0), 1, hits))
-    untouched = kept if not include_self else None
-    first = where(here, part, 0)
-    if untouched is not None:
+    no_extreme = eq(hits, 0)  # nothing equals a NaN, whose gradient is a NaN for all that fell on its place
+    part = div(dy, where(no_extreme, 1, hits))
+    first = where(no_extreme, math.nan, where(here, part, 0))
+    if not include_self:
         touched = scatter(zeros(x_meta), ones, index, dim=dim, reduce=None)
         first = where(eq(touched, 0), dy, 0)
-    return first, where(there, gather(part, index, dim=dim), 0)
+    lost = gather(no_extreme, index, dim=dim)
+    return first, where(lost, math.nan, where(there, gather(part, index, dim=dim), 0))
 
 
 def _one(meta: Meta) -> Any:
@@ -552,7 +562,7 @@ def _product_gradients(
     without = scatter_reduce(x, safe_source, index, dim=dim, reduce="prod", include_self=include_self)
     alone = where(eq(gather(zero_count, index, dim=dim), 1), gather(without, index, dim=dim), 0)
     source_slope = where(eq(source, 0), alone, div(there, safe_source))
-    return mul(kept, x_slope), mul(gather(dy, index, dim=dim), source_slope)
+    return absorb(kept, x_slope), mul(gather(dy, index, dim=dim), source_slope)
 
 
 @op(dynamic=True)

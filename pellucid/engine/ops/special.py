@@ -198,7 +198,7 @@ xlog1py_by_number = pointwise(
 def xlog1py_da(dy: Any, a: Any, b: Any) -> Any:
     if is_number(b):
         with np.errstate(all="ignore"):
-            product = mul(dy, float(np.log1p(b)))
+            product = mul(dy, float(np.log1p(float(b))))
         return where(eq(a, 0), 0, product) if b <= -1 else product
     return where(logical_and(eq(a, 0), le(b, -1)), 0, mul(dy, log1p(b)))
 

@@ -156,7 +156,12 @@ def index_reduce(
     places = index.reshape(tuple([-1 if d == axis else 1 for d in range(source._meta.ndim)])).expand(
         tuple(source._meta.shape)
     )
-    result = ops.scatter_reduce(input, source, places, dim=axis, reduce=reduce, include_self=bool(include_self))
+    try:
+        result = ops.scatter_reduce(input, source, places, dim=axis, reduce=reduce, include_self=bool(include_self))
+    except RuntimeError as error:
+        if "out of bounds" not in str(error):
+            raise
+        raise IndexError(f"index out of range in self: {error}") from None
     return deliver(presented(result, "IndexReduceBackward0"), out)
 
 

@@ -117,7 +117,6 @@ CASES = [
             for how in ("prod", "mean", "amax", "amin")
             for own in (True, False)
         ],
-        edges=False,
     ),
     Case(
         "index_put",

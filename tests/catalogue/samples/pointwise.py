@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..table import Case, Make, Sample, call, pairs
+import numpy as np
+
+from ..table import FLOATING, Case, Make, Sample, call, pairs
 from .views import REAL, copied
 
 
@@ -36,6 +38,22 @@ def binary(make: Make) -> list[Sample]:
 
 def binary_or_number(make: Make) -> list[Sample]:
     return [*binary(make), call(make(3, 2), 2), call(make(3, 2), -1.5), call(make(3), True), call(make(2), 0)]
+
+
+def edges_but_minus_infinity(make: Make) -> list[Sample]:
+    return [call(make.values([0.0, -0.0, np.inf, np.nan, -1.0, 5.0, -40.0, 40.0]))]
+
+
+def without_negative_integers(make: Make) -> list[Sample]:
+    whole = {"low": 0, "high": 4} if not make.is_floating else {}
+    return [
+        call(make(3, 4), make(3, 4, **whole)),
+        call(make(3, 1), make(4, **whole)),
+        call(make(), make(2, 2, **whole)),
+        call(make(0, 3), make(3, **whole)),
+        call(make(2, 3), make(2, 3, dtype="int64", low=0, high=4)),
+        call(make(2, 2, dtype="int32"), make(2, 2, **whole)),
+    ]
 
 
 def nonzero_divisor(make: Make) -> list[Sample]:
@@ -85,6 +103,7 @@ CASES = [
         note="at poles",
     ),
     Case("special.log_ndtr", shapes, edges=False),  # the slope at -inf is infinite here, NaN in PyTorch
+    Case("special.log_ndtr", edges_but_minus_infinity, dtypes=FLOATING, nonfinite=False, note="edges"),
     Case("bitwise_not", shapes, gradients=False),
     *pairs("add sub subtract rsub", with_alpha, errors=mismatched),
     *pairs("mul multiply", binary_or_number, errors=mismatched),
@@ -93,13 +112,11 @@ CASES = [
         binary,
         errors=mismatched,
     ),
-    # PyTorch's gradient of ldexp takes 2**other as an integer power, which is 0 for a negative one
-    Case("ldexp", binary, errors=mismatched, gradients=False),
+    Case("ldexp", without_negative_integers, errors=mismatched),
+    # PyTorch's gradient takes 2**other as an integer power, which is 0 for a negative one
+    Case("ldexp", binary, gradients=False, note="negative integers"),
     *pairs("logaddexp logaddexp2", binary, errors=mismatched, edges=False),
-    *pairs("copysign xlogy special.xlogy", binary_or_number, errors=mismatched),
-    # with a number for other, PyTorch's gradient is 3e-4 off: it takes the number's logarithm in low precision
-    Case("special.xlog1py", binary, errors=mismatched),
-    Case("special.xlog1py", lambda make: [call(make(3, 2), 2)], gradients=False, note="number"),
+    *pairs("copysign xlogy special.xlogy special.xlog1py", binary_or_number, errors=mismatched),
     *pairs("logical_and logical_or logical_xor", binary, gradients=False, errors=mismatched),
     *pairs("bitwise_and bitwise_or bitwise_xor", binary_or_number, gradients=False, errors=mismatched),
     *pairs(
@@ -117,6 +134,7 @@ CASES = [
                 for mode in ("floor", "trunc")
             ]
             + [call(make(3, low=-9, high=9), -2, rounding_mode="floor")]
+            + [call(make(3, 4, low=-9, high=9), other, rounding_mode=None) for other in (make.positive(4), 3)]
         ),
         errors=lambda make: [call(make(3), make.positive(3), rounding_mode="up")],
         note="rounded",

@@ -6,6 +6,7 @@ The node that `backward` runs for it is here; the engine that runs it is engine/
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import warnings
 import weakref
@@ -59,6 +60,7 @@ class FunctionCtx:
         self.saved_for_forward: tuple[Any, ...] = ()
         self.materialize_grads = True
         self._saved: Any = ()
+        self._forward = False  # while `jvp` runs, whose saved tensors are those of `save_for_forward`
         self._node: weakref.ref[graph.Node] | None = None
 
     def save_for_backward(self, *tensors: Any) -> None:
@@ -70,7 +72,7 @@ class FunctionCtx:
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keep tensors for `jvp`, in `saved_for_forward`."""
+        """Keep tensors for `jvp`, where `saved_tensors` gives them."""
         for each in tensors:
             if each is not None and not isinstance(each, Tensor):
                 raise AssertionError(
@@ -108,6 +110,8 @@ class FunctionCtx:
         """The tensors given to `save_for_backward`; RuntimeError when one was written to since, or after they were
         freed.
         """
+        if self._forward:
+            return self.saved_for_forward
         if self._saved is graph.RELEASED:
             raise RuntimeError(FREED)
         node = self._node() if self._node is not None else None
@@ -266,14 +270,14 @@ class Function:
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """Forward-mode differentiation, which does not exist here."""
+        """Give the tangents of the outputs for those of the inputs; to be overridden for forward mode."""
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        """Batching by `vmap`, which does not exist here."""
+        """Give the outputs of a batch and the axes of its samples, for inputs with samples along `in_dims`."""
         raise NotImplementedError(
             "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
             "generate_vmap_rule=True."
@@ -282,36 +286,49 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` and record the step. Only tensors among the positional arguments get gradients."""
-        has_setup = cls.setup_context is not Function.setup_context
-        if has_setup:
+        if cls.setup_context is not Function.setup_context:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
             args, kwargs = bound.args, {}
-        context = FunctionCtx()
-        context.needs_input_grad = tuple([isinstance(each, Tensor) and each.requires_grad for each in args])
-        tensors = [each for each in args if isinstance(each, Tensor)]
-        is_recorded = state.grad_enabled and True in context.needs_input_grad
-        edges = tuple([graph.gradient_edge(each) for each in tensors]) if is_recorded else ()
-        before, state.grad_enabled = state.grad_enabled, False
-        try:
-            if has_setup:
-                result = cls.forward(*args)
-                cls.setup_context(context, args, result)
-            else:
-                result = cls.forward(context, *args, **kwargs)
-        finally:
-            state.grad_enabled = before
-        outputs = list(result) if isinstance(result, tuple) else [result]
-        node = None
-        if is_recorded:
-            takes_tensor = tuple([isinstance(each, Tensor) for each in args])
-            node = cls._node_type(cls, context, edges, takes_tensor, outputs)
-            context._node = weakref.ref(node)
-        outputs = _Wrapping(context, node, tensors, outputs).outputs()
-        if node is not None:
-            context._saved = _saved(context, node)
-        context.to_save = ()
-        return tuple(outputs) if isinstance(result, tuple) else outputs[0]
+        if not state.stack:
+            return _recorded(cls, args, None, kwargs)[0]
+        transforms = importlib.import_module("pellucid.autograd.function_transforms")  # few programs need it
+        return transforms.applied(cls, args, functools.partial(_recorded, kwargs=kwargs))[0]
+
+
+def _recorded(cls: Any, args: tuple[Any, ...], compute: Any, kwargs: dict[str, Any]) -> tuple[Any, FunctionCtx]:
+    """Run `forward` (or `compute`, which stands for it) and record the step; its result and its ctx."""
+    has_setup = cls.setup_context is not Function.setup_context
+    context = FunctionCtx()
+    context.needs_input_grad = tuple([isinstance(each, Tensor) and each.requires_grad for each in args])
+    tensors = [each for each in args if isinstance(each, Tensor)]
+    is_recorded = state.grad_enabled and True in context.needs_input_grad
+    edges = tuple([graph.gradient_edge(each) for each in tensors]) if is_recorded else ()
+    before = state.grad_enabled
+    try:
+        if compute is not None:
+            result = compute()  # with the levels outside, which may record
+            state.grad_enabled = False
+        else:
+            state.grad_enabled = False
+            result = cls.forward(*args) if has_setup else cls.forward(context, *args, **kwargs)
+        if has_setup:
+            cls.setup_context(context, args, result)
+    finally:
+        state.grad_enabled = before
+    outputs = list(result) if isinstance(result, tuple) else [result]
+    node = None
+    if is_recorded:
+        takes_tensor = tuple([isinstance(each, Tensor) for each in args])
+        node = cls._node_type(cls, context, edges, takes_tensor, outputs)
+        context._node = weakref.ref(node)
+    outputs = _Wrapping(context, node, tensors, outputs).outputs()
+    if node is not None:
+        context._saved = _saved(context, node)
+    elif state.stack:
+        context._saved = [None if each is None else graph.SavedTensor(each) for each in context.to_save]
+    context.to_save = ()
+    return (tuple(outputs) if isinstance(result, tuple) else outputs[0]), context
 
 
 class _Wrapping:

@@ -23,19 +23,18 @@ def rearrange(tensor: Tensor | Sequence[Tensor], pattern: str, **axes_lengths: i
     >>> torch.func.rearrange(torch.zeros(2, 6, 5), "b (h w) c -> b c h w", h=2).shape
     torch.Size([2, 5, 2, 3])
     """
-    if not isinstance(tensor, Tensor):
-        tensor = pellucid.stack(tuple(tensor))
+    whole: Any = tensor if isinstance(tensor, Tensor) else pellucid.stack(tuple(tensor))
     left, right = _sides(pattern)
-    left, right = _without_ellipsis(left, right, tensor.dim(), pattern)
-    if len(left) != tensor.dim():
+    left, right = _without_ellipsis(left, right, whole.dim(), pattern)
+    if len(left) != whole.dim():
         raise ValueError(
-            f"Number of dimensions in pattern ({len(left)}) and tensor ({tensor.dim()}) must be equal: '{pattern}' for "
-            f"shape {list(tensor.shape)}"
+            f"Number of dimensions in pattern ({len(left)}) and tensor ({whole.dim()}) must be equal: '{pattern}' for "
+            f"shape {list(whole.shape)}"
         )
     _check_names(left, right, axes_lengths, pattern)
-    sizes = _sizes(left, tuple(tensor.shape), axes_lengths, pattern)
+    sizes = _sizes(left, tuple(whole.shape), axes_lengths, pattern)
     names = [name for group in left for name in group]
-    parted = tensor.reshape([sizes[name] for name in names])
+    parted = whole.reshape([sizes[name] for name in names])
     order = [name for group in right for name in group]
     turned = parted.permute([names.index(name) for name in order])
     result = []
@@ -44,7 +43,8 @@ def rearrange(tensor: Tensor | Sequence[Tensor], pattern: str, **axes_lengths: i
         for name in group:
             size *= sizes[name]
         result.append(size)
-    return turned.reshape(result)
+    rearranged: Tensor = turned.reshape(result)
+    return rearranged
 
 
 def _sides(pattern: str) -> tuple[list[Group], list[Group]]:

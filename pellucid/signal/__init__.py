@@ -1,0 +1,5 @@
+"""`torch.signal`: window functions."""
+
+from pellucid.signal import windows as windows
+
+__all__ = ["windows"]

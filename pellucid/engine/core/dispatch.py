@@ -328,9 +328,25 @@ def run_out(op: Any, out: Any, operands: tuple[Any, ...], settings: dict[str, An
             resize_out(target, meta)
         if target._meta.device is not META:
             check_writable(op.name, target, operands if op.kind == "pointwise" else ())
+            if op.name in _READS_WHILE_IT_WRITES:
+                check_apart(op.name, target, operands)
             quietly(np.copyto, target._array, result, casting="unsafe")
         wrote(target, op.name)
     return out
+
+
+_READS_WHILE_IT_WRITES = frozenset(("cat", "gather", "index_select", "kthvalue"))  # in PyTorch, which refuses overlap
+
+
+def check_apart(name: str, target: Any, operands: Iterable[Any]) -> None:
+    """RuntimeError when an `out=` tensor shares elements with an operand, be they the very same elements."""
+    for x in operands:
+        if isinstance(x, TensorData) and x._storage is target._storage and x._meta.numel and target._meta.numel:
+            if x._meta is target._meta and x._offset == target._offset or _partly(x, target):
+                raise RuntimeError(
+                    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+                    f"single memory location. Please clone() the tensor before performing the operation. ({name}(out=))"
+                )
 
 
 _CAST_INTO_OUT = frozenset((

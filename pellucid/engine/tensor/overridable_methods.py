@@ -15,7 +15,7 @@ from typing import Any
 
 from pellucid.engine.core.data import Classes
 from pellucid.engine.tensor import overrides
-from pellucid.engine.tensor.overrides import dispatch, overridable, plain, who_overrides
+from pellucid.engine.tensor.overrides import dispatch, need_self, overridable, plain, who_overrides
 
 # What stands in a tensor's class and never asks: what makes a tensor, or is about the object and not about the data.
 _RAW = frozenset(
@@ -98,10 +98,9 @@ def _infix(name: str, function: Callable[[Any, Any], Any], seen_as: str | None) 
     """An infix operator: a TypeError of who overrides it lets Python ask the other operand."""
 
     def public(self: Any, other: Any) -> Any:
-        if self.__class__ in plain and other.__class__ in plain:
-            return function(self, other)
         overriding = who_overrides((self, other), {})
         if overriding is None:
+            need_self(name, self)
             return function(self, other)
         try:
             return dispatch(public_form(seen_as or name), overriding, (self, other), {})
@@ -117,6 +116,7 @@ def _seen_as(name: str, function: Callable[..., Any], seen_as: str) -> Callable[
     def public(*args: Any) -> Any:
         overriding = who_overrides(args, {})
         if overriding is None:
+            need_self(name, *args[:1])
             return function(*args)
         return dispatch(public_form(seen_as), overriding, args, {})
 

@@ -192,6 +192,8 @@ def overridable(function: Callable[..., Any], name: str, module: str, owner: str
     It is called `name` and found in `module` (in the class `owner` there, for a method), which is how it pickles.
     """
 
+    raw = _on_tensors(function, name) if owner == "Tensor" else function
+
     @functools.wraps(function)
     def public(*args: Any, **kwargs: Any) -> Any:
         for x in args:
@@ -199,18 +201,38 @@ def overridable(function: Callable[..., Any], name: str, module: str, owner: str
                 break
         else:
             if not kwargs:
-                return function(*args)
+                return raw(*args)
             for x in kwargs.values():
                 if x.__class__ not in plain:
                     break
             else:
-                return function(*args, **kwargs)
+                return raw(*args, **kwargs)
         overriding = who_overrides(args, kwargs)
         if overriding is None:
-            return function(*args, **kwargs)
+            return raw(*args, **kwargs)
         return dispatch(public, overriding, args, kwargs)
 
     return _titled(public, name, module, owner)
+
+
+def _on_tensors(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A method asked of the class, `torch.Tensor.add`: a TypeError where its first argument is no tensor."""
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        need_self(name, *args[:1])
+        return method(*args, **kwargs)
+
+    return checked
+
+
+def need_self(name: str, *receiver: Any) -> None:
+    """A TypeError, in Python's words for built-in methods, unless there is one receiver and it is a tensor."""
+    if not receiver:
+        raise TypeError(f"unbound method Tensor.{name}() needs an argument")
+    if not isinstance(receiver[0], TensorData):
+        raise TypeError(
+            f"descriptor '{name}' for 'torch.Tensor' objects doesn't apply to a '{type(receiver[0]).__name__}' object"
+        )
 
 
 def visible_to_modes(function: Callable[..., Any], name: str, module: str) -> Callable[..., Any]:

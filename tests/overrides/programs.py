@@ -99,10 +99,32 @@ def in_place_operators(torch):
 
 
 PROPERTIES = [
-    "shape", "dtype", "device", "ndim", "T", "mT", "H", "mH", "grad", "grad_fn", "data", "requires_grad", "is_leaf",
-    "_version", "real", "itemsize", "nbytes", "layout", "is_sparse", "is_meta", "is_cpu", "is_cuda", "output_nr",
-    "retains_grad", "is_quantized",
-]  # fmt: skip
+    "shape",
+    "dtype",
+    "device",
+    "ndim",
+    "T",
+    "mT",
+    "H",
+    "mH",
+    "grad",
+    "grad_fn",
+    "data",
+    "requires_grad",
+    "is_leaf",
+    "_version",
+    "real",
+    "itemsize",
+    "nbytes",
+    "layout",
+    "is_sparse",
+    "is_meta",
+    "is_cpu",
+    "is_cuda",
+    "output_nr",
+    "retains_grad",
+    "is_quantized",
+]
 
 
 def properties(torch):
@@ -129,15 +151,55 @@ def converted_results(torch):
     plain_one = torch.ones(2, 2)
     F = torch.nn.functional
     results = [
-        x.sum(), x.max(0), x[0], x[:, None], x[x > 1], x.T, x.detach(), x.data, x.clone(), x.to(torch.float64), x.int(),
-        x.split(1), torch.chunk(x, 2), x.unbind(), list(x), torch.cat([plain_one, x]), torch.stack((x, plain_one)),
-        torch.where(plain_one > 0, x, plain_one), F.relu(x), F.linear(plain_one, x), F.softmax(x, 0), torch.sort(x),
-        torch.linalg.norm(x), torch.linalg.qr(x)[1].abs() > -1, torch.special.expm1(x * 0), x.new_zeros(2), torch.zeros_like(x),
-        torch.einsum("ij,jk->ik", plain_one, x), plain_one.add(x), plain_one.copy_(x), torch.meshgrid(x[0], indexing="ij"),
-        torch.broadcast_tensors(x, plain_one), x.tolist(), x.size(), x.numel(), x.is_floating_point(), torch.as_tensor(x),
-        torch.nn.Parameter(x), x.requires_grad_(), x.unflatten(0, (1, 2)), torch.addmm(plain_one, x, x), x.topk(1), x.var_mean()
-        if hasattr(x, "var_mean") else 0, torch.var_mean(x), x.std(), x.to(plain_one), plain_one.type_as(x), plain_one.view_as(x),
-    ]  # fmt: skip
+        x.sum(),
+        x.max(0),
+        x[0],
+        x[:, None],
+        x[x > 1],
+        x.T,
+        x.detach(),
+        x.data,
+        x.clone(),
+        x.to(torch.float64),
+        x.int(),
+        x.split(1),
+        torch.chunk(x, 2),
+        x.unbind(),
+        list(x),
+        torch.cat([plain_one, x]),
+        torch.stack((x, plain_one)),
+        torch.where(plain_one > 0, x, plain_one),
+        F.relu(x),
+        F.linear(plain_one, x),
+        F.softmax(x, 0),
+        torch.sort(x),
+        torch.linalg.norm(x),
+        torch.linalg.qr(x)[1].abs() > -1,
+        torch.special.expm1(x * 0),
+        x.new_zeros(2),
+        torch.zeros_like(x),
+        torch.einsum("ij,jk->ik", plain_one, x),
+        plain_one.add(x),
+        plain_one.copy_(x),
+        torch.meshgrid(x[0], indexing="ij"),
+        torch.broadcast_tensors(x, plain_one),
+        x.tolist(),
+        x.size(),
+        x.numel(),
+        x.is_floating_point(),
+        torch.as_tensor(x),
+        torch.nn.Parameter(x),
+        x.requires_grad_(),
+        x.unflatten(0, (1, 2)),
+        torch.addmm(plain_one, x, x),
+        x.topk(1),
+        x.var_mean() if hasattr(x, "var_mean") else 0,
+        torch.var_mean(x),
+        x.std(),
+        x.to(plain_one),
+        plain_one.type_as(x),
+        plain_one.view_as(x),
+    ]
     return plain(results)
 
 
@@ -167,12 +229,14 @@ def copies_and_pickles(torch):
     pickled = pickle.loads(pickle.dumps(x))
     shallow = copy.copy(x)
     parameter = torch.nn.Parameter(x)
-    return [
-        [plain(each), each.label] for each in (loaded, pickled, shallow)
-    ] + [
-        type(parameter).__name__, isinstance(parameter, torch.nn.Parameter), isinstance(x, torch.nn.Parameter),
-        parameter.requires_grad, issubclass(cls, torch.nn.Parameter), dict(torch.nn.ParameterList([parameter]).named_parameters()).keys(),
-    ]  # fmt: skip
+    return [[plain(each), each.label] for each in (loaded, pickled, shallow)] + [
+        type(parameter).__name__,
+        isinstance(parameter, torch.nn.Parameter),
+        isinstance(x, torch.nn.Parameter),
+        parameter.requires_grad,
+        issubclass(cls, torch.nn.Parameter),
+        dict(torch.nn.ParameterList([parameter]).named_parameters()).keys(),
+    ]
 
 
 MODULE_LEVEL = {}

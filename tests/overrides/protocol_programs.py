@@ -26,14 +26,29 @@ def scalar_tensor(torch):
     duck, tensor = ScalarTensor(5, 2), torch.ones(2)
     F = torch.nn.functional
     runs = [
-        lambda: torch.mean(duck), lambda: torch.add(duck, tensor), lambda: torch.add(tensor, duck, alpha=2),
-        lambda: torch.add(tensor, other=duck), lambda: F.linear(tensor, duck), lambda: F.linear(duck, tensor, tensor),
-        lambda: torch.cat([tensor, duck]), lambda: torch.cat((duck,), dim=0), lambda: torch.linalg.norm(duck),
-        lambda: tensor + duck, lambda: duck + tensor, lambda: tensor.add(duck), lambda: torch.mul(duck, 3),
-        lambda: torch.nn.Linear(2, 2)(duck), lambda: torch.relu(duck), lambda: tensor[duck], lambda: tensor == duck,
-        lambda: F.softmax(duck, 0), lambda: torch.stack([tensor, duck]), lambda: torch.is_tensor(duck),
-        lambda: torch.overrides.is_tensor_like(duck), lambda: torch.overrides.has_torch_function((duck,)),
-    ]  # fmt: skip
+        lambda: torch.mean(duck),
+        lambda: torch.add(duck, tensor),
+        lambda: torch.add(tensor, duck, alpha=2),
+        lambda: torch.add(tensor, other=duck),
+        lambda: F.linear(tensor, duck),
+        lambda: F.linear(duck, tensor, tensor),
+        lambda: torch.cat([tensor, duck]),
+        lambda: torch.cat((duck,), dim=0),
+        lambda: torch.linalg.norm(duck),
+        lambda: tensor + duck,
+        lambda: duck + tensor,
+        lambda: tensor.add(duck),
+        lambda: torch.mul(duck, 3),
+        lambda: torch.nn.Linear(2, 2)(duck),
+        lambda: torch.relu(duck),
+        lambda: tensor[duck],
+        lambda: tensor == duck,
+        lambda: F.softmax(duck, 0),
+        lambda: torch.stack([tensor, duck]),
+        lambda: torch.is_tensor(duck),
+        lambda: torch.overrides.is_tensor_like(duck),
+        lambda: torch.overrides.has_torch_function((duck,)),
+    ]
     return [outcome(run) for run in runs]
 
 
@@ -100,10 +115,18 @@ def precedence(torch):
     d = duck()
     seen = []
     for run in (
-        lambda: torch.cat([a, b]), lambda: torch.cat([b, a]), lambda: torch.cat([a, c]), lambda: torch.cat([b, a, c, d]),
-        lambda: torch.add(d, a), lambda: torch.add(a, d), lambda: torch.add(b, c), lambda: a + b, lambda: a.add(d),
-        lambda: torch.where(a, b, c), lambda: torch.nn.functional.linear(b, d, c),
-    ):  # fmt: skip
+        lambda: torch.cat([a, b]),
+        lambda: torch.cat([b, a]),
+        lambda: torch.cat([a, c]),
+        lambda: torch.cat([b, a, c, d]),
+        lambda: torch.add(d, a),
+        lambda: torch.add(a, d),
+        lambda: torch.add(b, c),
+        lambda: a + b,
+        lambda: a.add(d),
+        lambda: torch.where(a, b, c),
+        lambda: torch.nn.functional.linear(b, d, c),
+    ):
         asked.clear()
         seen.append((outcome(run), list(asked)))
     return seen
@@ -125,9 +148,18 @@ def mode_sees_a_forward(torch):
     log = []
     nn = torch.nn
     net = nn.Sequential(
-        nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 4), nn.LayerNorm(4),
-        nn.GELU(), nn.Tanh(), nn.Dropout(0.5), nn.Softmax(1),
-    )  # fmt: skip
+        nn.Conv2d(1, 2, 3),
+        nn.BatchNorm2d(2),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(18, 4),
+        nn.LayerNorm(4),
+        nn.GELU(),
+        nn.Tanh(),
+        nn.Dropout(0.5),
+        nn.Softmax(1),
+    )
     x = torch.ones(2, 1, 8, 8)
     with mode_class(torch, log)():
         net(x)
@@ -273,8 +305,14 @@ def redispatched(torch):
 def uninitialized_parameters(torch):
     weight = torch.nn.UninitializedParameter()
     messages = []
-    for run in (lambda: weight + 1, lambda: torch.add(1, weight), lambda: torch.ones(2) @ weight, lambda: weight.numel(),
-                lambda: torch.ones(2).add(weight), lambda: torch.nn.functional.linear(torch.ones(2), weight)):  # fmt: skip
+    for run in (
+        lambda: weight + 1,
+        lambda: torch.add(1, weight),
+        lambda: torch.ones(2) @ weight,
+        lambda: weight.numel(),
+        lambda: torch.ones(2).add(weight),
+        lambda: torch.nn.functional.linear(torch.ones(2), weight),
+    ):
         try:
             run()
         except ValueError as error:

@@ -10,15 +10,36 @@ from tests.overrides import programs, protocol_programs
 torch = pytest.importorskip("torch")
 
 PROGRAMS = [
-    *[getattr(programs, each) for each in (
-        "infix_operators", "in_place_operators", "properties", "converted_results", "writing", "copies_and_pickles",
-    )],
-    *[getattr(protocol_programs, each) for each in (
-        "scalar_tensor", "metadata_tensor", "masked_tensor", "precedence", "mode_sees_a_forward", "mode_sees_factories",
-        "nested_modes", "modes_and_subclasses", "switched_off", "a_mode_that_makes_everything_double", "own_functions",
-        "redispatched", "uninitialized_parameters",
-    )],
-]  # fmt: skip
+    *[
+        getattr(programs, each)
+        for each in (
+            "infix_operators",
+            "in_place_operators",
+            "properties",
+            "converted_results",
+            "writing",
+            "copies_and_pickles",
+        )
+    ],
+    *[
+        getattr(protocol_programs, each)
+        for each in (
+            "scalar_tensor",
+            "metadata_tensor",
+            "masked_tensor",
+            "precedence",
+            "mode_sees_a_forward",
+            "mode_sees_factories",
+            "nested_modes",
+            "modes_and_subclasses",
+            "switched_off",
+            "a_mode_that_makes_everything_double",
+            "own_functions",
+            "redispatched",
+            "uninitialized_parameters",
+        )
+    ],
+]
 
 
 def written(value):

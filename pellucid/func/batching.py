@@ -11,7 +11,8 @@ import pellucid
 from pellucid import Tensor
 from pellucid.engine.core.batching import VmapLevel, batched, move, repeated
 from pellucid.engine.core.modes import state
-from pellucid.func.pytree import Structure, flatten, spread, unflatten
+from pellucid.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+from pellucid.utils._pytree import _broadcast_to_and_flatten as spread
 
 Dims = Any  # an int, None, or a nested collection of them
 
@@ -62,7 +63,7 @@ def name_of(func: Any) -> str:
 
 
 def _check_out_dims(out_dims: Dims, func: Any) -> None:
-    for each in flatten(out_dims)[0]:
+    for each in tree_flatten(out_dims)[0]:
         if each is not None and not isinstance(each, int):
             raise ValueError(
                 f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python "
@@ -70,7 +71,7 @@ def _check_out_dims(out_dims: Dims, func: Any) -> None:
             )
 
 
-def _inputs(in_dims: Dims, args: tuple[Any, ...], func: Any) -> tuple[int, list[int | None], list[Any], Structure]:
+def _inputs(in_dims: Dims, args: tuple[Any, ...], func: Any) -> tuple[int, list[int | None], list[Any], TreeSpec]:
     """The number of samples, and per flattened input the axis that counts them."""
     called = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, int | tuple):
@@ -83,12 +84,12 @@ def _inputs(in_dims: Dims, args: tuple[Any, ...], func: Any) -> tuple[int, list[
             f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to "
             "vmap over a function with no inputs. The latter is unsupported."
         )
-    leaves, structure = flatten(args)
+    leaves, structure = tree_flatten(args)
     dims = spread(in_dims, structure)
     if dims is None:
         raise ValueError(
             f"{called}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
-            f"{flatten(in_dims)[1]} but inputs has structure {structure}."
+            f"{tree_flatten(in_dims)[1]} but inputs has structure {structure}."
         )
     dims = [_checked(called, leaf, dim) for leaf, dim in zip(leaves, dims, strict=True)]
     return _batch_size(leaves, dims), dims, leaves, structure
@@ -144,30 +145,30 @@ def _once(
     size: int,
     dims: list[int | None],
     leaves: list[Any],
-    structure: Structure,
+    structure: TreeSpec,
     out_dims: Dims,
     randomness: str,
     kwargs: dict[str, Any],
 ) -> Any:
     with vmap_level(size, randomness) as level:
         inputs = [leaf if dim is None else batched(leaf, dim, level) for leaf, dim in zip(leaves, dims, strict=True)]
-        outputs = func(*unflatten(inputs, structure), **kwargs)
+        outputs = func(*tree_unflatten(inputs, structure), **kwargs)
     return _outputs(outputs, out_dims, level, func)
 
 
 def _outputs(outputs: Any, out_dims: Dims, level: VmapLevel, func: Any) -> Any:
-    leaves, structure = flatten(outputs)
+    leaves, structure = tree_flatten(outputs)
     dims = _dims_of_outputs(outputs, out_dims, structure, func)
-    return unflatten(
+    return tree_unflatten(
         [_unwrapped(leaf, dim, level, name_of(func)) for leaf, dim in zip(leaves, dims, strict=True)], structure
     )
 
 
-def _dims_of_outputs(outputs: Any, out_dims: Dims, structure: Structure, func: Any) -> list[Any]:
+def _dims_of_outputs(outputs: Any, out_dims: Dims, structure: TreeSpec, func: Any) -> list[Any]:
     def refuse() -> NoReturn:
         raise ValueError(
             f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure "
-            f"of `outputs`. out_dims has structure {flatten(out_dims)[1]} but outputs has structure {structure}."
+            f"of `outputs`. out_dims has structure {tree_flatten(out_dims)[1]} but outputs has structure {structure}."
         )
 
     if isinstance(outputs, Tensor):
@@ -207,7 +208,7 @@ def _in_chunks(
     size: int,
     dims: list[int | None],
     leaves: list[Any],
-    structure: Structure,
+    structure: TreeSpec,
     out_dims: Dims,
     randomness: str,
     kwargs: dict[str, Any],
@@ -223,17 +224,17 @@ def _in_chunks(
         ]
         if before is not None:
             pellucid.set_rng_state(before)
-        chunks.append(flatten(_once(func, length, dims, part, structure, out_dims, randomness, kwargs)))
+        chunks.append(tree_flatten(_once(func, length, dims, part, structure, out_dims, randomness, kwargs)))
     return _joined(chunks, out_dims)
 
 
-def _joined(chunks: Sequence[tuple[list[Any], Structure]], out_dims: Dims) -> Any:
+def _joined(chunks: Sequence[tuple[list[Any], TreeSpec]], out_dims: Dims) -> Any:
     structure = chunks[0][1]
     dims = spread(out_dims, structure)
     if dims is None:
-        dims = flatten(out_dims)[0] * structure.count
+        dims = tree_flatten(out_dims)[0] * structure.num_leaves
     columns = zip(*[leaves for leaves, _ in chunks], strict=True)
     joined = [
         column[0] if dim is None else pellucid.cat(column, dim=dim) for column, dim in zip(columns, dims, strict=True)
     ]
-    return unflatten(joined, structure)
+    return tree_unflatten(joined, structure)

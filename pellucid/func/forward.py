@@ -8,10 +8,11 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid.engine.core.histories import released
 from pellucid.engine.core.modes import state
 from pellucid.engine.core.tangents import DualLevel, dual, unpacked
-from pellucid.func.pytree import flatten, mapped, unflatten
-from pellucid.func.reverse import chosen_arguments, vjp, with_arguments
+from pellucid.func.reverse import Pullback, as_inputs, check_outputs, chosen_arguments, recording, with_arguments
+from pellucid.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 JVP = "jvp(f, primals, tangents)"
 
@@ -48,8 +49,8 @@ def jvp_of(func: Any, primals: Any, tangents: Any, argnums: Any, strict: bool, h
     if not isinstance(primals, tuple):
         raise RuntimeError(f"{JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     differentiated = primals if argnums is None else chosen_arguments(primals, argnums)
-    leaves, structure = flatten(differentiated)
-    directions, other = flatten(tangents)
+    leaves, structure = tree_flatten(differentiated)
+    directions, other = tree_flatten(tangents)
     if structure != other:
         raise RuntimeError(
             f"{JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a "
@@ -59,19 +60,19 @@ def jvp_of(func: Any, primals: Any, tangents: Any, argnums: Any, strict: bool, h
     _check_tensors(leaves, "primals")
     _check_tensors(directions, "tangents")
     with dual_level() as level:
-        duals = unflatten([dual(x, t, level) for x, t in zip(leaves, directions, strict=True)], structure)
+        duals = tree_unflatten([dual(x, t, level) for x, t in zip(leaves, directions, strict=True)], structure)
         outputs = func(*(duals if argnums is None else with_arguments(primals, argnums, duals)))
         aux = None
         if has_aux:
             if not isinstance(outputs, tuple) or len(outputs) != 2:
                 raise RuntimeError(f"{JVP}: output of function f should be a tuple: (output, aux) if has_aux is True")
             outputs, aux = outputs
-            aux = mapped(lambda each: unpacked(each, level)[0] if isinstance(each, Tensor) else each, aux)
-        found, out_structure = flatten(outputs)
+            aux = tree_map(lambda each: unpacked(each, level)[0] if isinstance(each, Tensor) else each, aux)
+        found, out_structure = tree_flatten(outputs)
         _check_results(found, outputs)
         pairs = [_result(each, level, strict) for each in found]
-    primal_out = unflatten([pair[0] for pair in pairs], out_structure)
-    tangent_out = unflatten([pair[1] for pair in pairs], out_structure)
+    primal_out = tree_unflatten([pair[0] for pair in pairs], out_structure)
+    tangent_out = tree_unflatten([pair[1] for pair in pairs], out_structure)
     return (primal_out, tangent_out, aux) if has_aux else (primal_out, tangent_out)
 
 
@@ -113,14 +114,17 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     >>> push(torch.tensor(3.0))
     tensor(3.)
     """
-    leaves, structure = flatten(primals)
-    output, pull = vjp(func, *primals)
-    probes = mapped(pellucid.ones_like, output)
-    pulled, push = vjp(lambda cotangent: pull(cotangent), probes)
-    del pulled
+    leaves, structure = tree_flatten(primals)
+    with recording() as may_differentiate:
+        arguments, inside = as_inputs(primals)
+        outputs = func(*arguments)
+        found, out_structure = tree_flatten(outputs)
+        check_outputs(found, outputs, "linearize(f, *primals)")
+        linear = Pullback(found, inside).transposed()
+        results = [released(each, linear.own, may_differentiate) for each in found]
 
     def jvp_fn(*tangents: Any) -> Any:
-        directions, other = flatten(tangents)
+        directions, other = tree_flatten(tangents)
         if other != structure:
             raise RuntimeError(f"Expected the tangents {other} to have the same argspec as the primals {structure}")
         for position, (t, x) in enumerate(zip(directions, leaves, strict=True)):
@@ -130,6 +134,6 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                         f"tangent:{position} with {name} {getattr(t, name)} in flattened pytree doesn't match the "
                         f"{name} {getattr(x, name)} of the corresponding primal."
                     )
-        return push(tangents)[0]
+        return tree_unflatten(linear.gradients(directions, True, state.grad_enabled), out_structure)
 
-    return output, jvp_fn
+    return tree_unflatten(results, out_structure), jvp_fn

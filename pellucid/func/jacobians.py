@@ -10,8 +10,8 @@ import pellucid
 from pellucid import Tensor
 from pellucid.func.batching import vmap
 from pellucid.func.forward import jvp_of
-from pellucid.func.pytree import flatten, unflatten
 from pellucid.func.reverse import Argnums, chosen_arguments, vjp_of
+from pellucid.utils._pytree import tree_flatten, tree_unflatten
 
 Tensors = Sequence[Any]
 
@@ -74,12 +74,12 @@ def jacrev(
 
     @functools.wraps(func, assigned=_assigned(func), updated=())
     def jacobian(*args: Any) -> Any:
-        _refuse_complex("jacrev", flatten(args)[0], is_input=True)
+        _refuse_complex("jacrev", tree_flatten(args)[0], is_input=True)
         found = vjp_of(func, args, argnums, has_aux)
         output, pull = found[0], found[1]
-        outputs, out_structure = flatten(output)
+        outputs, out_structure = tree_flatten(output)
         _refuse_complex("jacrev", outputs, is_input=False)
-        inputs, in_structure = flatten(chosen_arguments(args, argnums))
+        inputs, in_structure = tree_flatten(chosen_arguments(args, argnums))
         total = sum(each.numel() for each in outputs)
         rows = [_rows_of(pull, basis(outputs, start, end), out_structure) for start, end in _pieces(total, chunk_size)]
         columns = [part[0] if len(part) == 1 else pellucid.cat(part, 0) for part in zip(*rows, strict=True)]
@@ -89,9 +89,9 @@ def jacrev(
                 column.narrow(0, before, each.numel()).reshape(*each.shape, *x.shape)
                 for column, x in zip(columns, inputs, strict=True)
             ]
-            jacobians.append(unflatten(parts, in_structure))
+            jacobians.append(tree_unflatten(parts, in_structure))
             before += each.numel()
-        result = unflatten(jacobians, out_structure)
+        result = tree_unflatten(jacobians, out_structure)
         return (result, found[2]) if has_aux else result
 
     return jacobian
@@ -100,13 +100,14 @@ def jacrev(
 def _rows_of(pull: Any, basis: list[Tensor], structure: Any) -> list[Tensor]:
     if len(basis) and not basis[0].shape[0]:
         return [
-            pellucid.zeros((0, *each.shape), dtype=each.dtype) for each in flatten(pull(_ones(basis, structure)))[0]
+            pellucid.zeros((0, *each.shape), dtype=each.dtype)
+            for each in tree_flatten(pull(_ones(basis, structure)))[0]
         ]
-    return flatten(vmap(lambda *rows: pull(unflatten(rows, structure)))(*basis))[0]
+    return tree_flatten(vmap(lambda *rows: pull(tree_unflatten(rows, structure)))(*basis))[0]
 
 
 def _ones(basis: list[Tensor], structure: Any) -> Any:
-    return unflatten([pellucid.ones(tuple(each.shape[1:]), dtype=each.dtype) for each in basis], structure)
+    return tree_unflatten([pellucid.ones(tuple(each.shape[1:]), dtype=each.dtype) for each in basis], structure)
 
 
 def jacfwd(
@@ -124,24 +125,24 @@ def jacfwd(
 
     @functools.wraps(func, assigned=_assigned(func), updated=())
     def jacobian(*args: Any) -> Any:
-        _refuse_complex("jacfwd", flatten(args)[0], is_input=True)
+        _refuse_complex("jacfwd", tree_flatten(args)[0], is_input=True)
         primals = chosen_arguments(args, argnums)
-        inputs, in_structure = flatten(primals)
+        inputs, in_structure = tree_flatten(primals)
         total = sum(each.numel() for each in inputs)
         directions_of_all = basis(inputs, 0, total)
         kept: list[Any] = []
 
         def push(*directions: Tensor) -> Any:
-            tangents = unflatten(directions, in_structure)
+            tangents = tree_unflatten(directions, in_structure)
             found = jvp_of(func, args, tangents, argnums, False, has_aux)
-            leaves, structure = flatten(found[1])
-            kept[:] = [structure, found[2] if has_aux else None, flatten(found[0])[0]]
+            leaves, structure = tree_flatten(found[1])
+            kept[:] = [structure, found[2] if has_aux else None, tree_flatten(found[0])[0]]
             return tuple(leaves)
 
         columns = vmap(push, randomness=randomness)(*directions_of_all)
         structure, aux, _ = kept
         _refuse_complex("jacfwd", columns, is_input=False)
-        result = unflatten([unflatten(_split(each, inputs), in_structure) for each in columns], structure)
+        result = tree_unflatten([tree_unflatten(_split(each, inputs), in_structure) for each in columns], structure)
         return (result, aux) if has_aux else result
 
     return jacobian

@@ -74,9 +74,7 @@ def _stacked(tensors: list[Tensor]) -> Tensor:
     """Of leaves, a leaf that requires a gradient where they do; else connected to them."""
     flags = {each.requires_grad for each in tensors}
     if len(flags) != 1:
-        raise RuntimeError(
-            "Expected parameters from different models to have the same .requires_grad"
-        )
+        raise RuntimeError("Expected parameters from different models to have the same .requires_grad")
     if all(each.is_leaf for each in tensors):
         return pellucid.stack([each.detach() for each in tensors]).requires_grad_(flags.pop())
     return pellucid.stack(tensors)

@@ -19,7 +19,7 @@ from pellucid.engine.core.backward import run as run_backward
 from pellucid.engine.core.batching import innermost_vmap, is_batched
 from pellucid.engine.core.histories import is_tracked, leaf, reaches_outside, released
 from pellucid.engine.core.modes import state
-from pellucid.func.pytree import Structure, flatten, mapped, unflatten
+from pellucid.utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
 
 Argnums = int | tuple[int, ...]
 
@@ -52,12 +52,12 @@ def own_input(tensor: Any) -> Any:
 
 def as_inputs(values: Any) -> tuple[Any, list[Any]]:
     """The nested value with tensors of the transform's own in place of its tensors, and those tensors."""
-    leaves, structure = flatten(values)
+    leaves, structure = tree_flatten(values)
     for each in leaves:
         if not isinstance(each, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(each)}")
     inside = [own_input(each) for each in leaves]
-    return unflatten(inside, structure), inside
+    return tree_unflatten(inside, structure), inside
 
 
 class Pullback:
@@ -85,6 +85,23 @@ class Pullback:
             pellucid.zeros_like(each).detach() if gradient is None else released(gradient, self.own, may_differentiate)
             for each, gradient in zip(self.inputs, found, strict=True)
         ]
+
+    def transposed(self) -> Pullback:
+        """The map from tangents of the inputs to those of the outputs, as the pullback of this pullback."""
+        probes = [leaf(pellucid.ones_like(each).detach()) for each in self.outputs]
+        pairs = [pair for pair in zip(self.outputs, probes, strict=True) if graph.requires_grad(pair[0])]
+        targets: Any = [graph.gradient_edge(each) for each in self.inputs]
+        roots: Any = [graph.gradient_edge(output) for output, _ in pairs]
+        found = (
+            run_backward(roots, [probe for _, probe in pairs], True, True, targets) if pairs else [None] * len(targets)
+        )
+        pulled = [
+            pellucid.zeros_like(each).detach() if gradient is None else gradient
+            for each, gradient in zip(self.inputs, found, strict=True)
+        ]
+        result = Pullback(pulled, probes)
+        result.own |= self.own
+        return result
 
     def _matters_outside(self, cotangents: Sequence[Any]) -> bool:
         """Whether somebody outside may differentiate the gradients."""
@@ -116,33 +133,33 @@ def vjp_of(func: Callable[..., Any], primals: tuple[Any, ...], argnums: Any, has
     with recording() as may_differentiate:
         if argnums is None:
             arguments, inside = as_inputs(primals)
-            structure = flatten(primals)[1]
+            structure = tree_flatten(primals)[1]
         else:
             chosen = chosen_arguments(primals, argnums)
             replaced, inside = as_inputs(chosen)
-            structure = flatten(chosen)[1]
+            structure = tree_flatten(chosen)[1]
             arguments = with_arguments(primals, argnums, replaced)
         outputs = func(*arguments)
         aux = None
         if has_aux:
             outputs, aux = _output_and_aux(outputs, "vjp(f, *primals)")
-        leaves, out_structure = flatten(outputs)
+        leaves, out_structure = tree_flatten(outputs)
         check_outputs(leaves, outputs, "vjp(f, *primals)")
         pullback = Pullback(leaves, inside)
         results = [released(each, pullback.own, may_differentiate) for each in leaves]
-        aux = mapped(lambda each: released(each, pullback.own, may_differentiate), aux)
+        aux = tree_map(lambda each: released(each, pullback.own, may_differentiate), aux)
 
     def wrapper(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         return _pulled(pullback, cotangents, out_structure, structure, retain_graph, create_graph)
 
-    result = unflatten(results, out_structure)
+    result = tree_unflatten(results, out_structure)
     return (result, wrapper, aux) if has_aux else (result, wrapper)
 
 
 def _pulled(
-    pullback: Pullback, cotangents: Any, outputs: Structure, inputs: Structure, keep: bool, create: bool | None
+    pullback: Pullback, cotangents: Any, outputs: TreeSpec, inputs: TreeSpec, keep: bool, create: bool | None
 ) -> Any:
-    leaves, structure = flatten(cotangents)
+    leaves, structure = tree_flatten(cotangents)
     if structure != outputs:
         raise RuntimeError(
             "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
@@ -161,7 +178,7 @@ def _pulled(
         found = pullback.gradients(leaves, keep, outside)
     finally:
         state.inference = before
-    return unflatten(found, inputs)
+    return tree_unflatten(found, inputs)
 
 
 def _output_and_aux(outputs: Any, name: str) -> tuple[Any, Any]:
@@ -250,8 +267,8 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
             one = pellucid.ones_like(output)
             found = pullback.gradients([one.detach()], False, may_differentiate)
             value = released(output, pullback.own, may_differentiate)
-            aux = mapped(lambda each: released(each, pullback.own, may_differentiate), aux)
-        gradient = unflatten(found, flatten(chosen)[1])
+            aux = tree_map(lambda each: released(each, pullback.own, may_differentiate), aux)
+        gradient = tree_unflatten(found, tree_flatten(chosen)[1])
         return (gradient, (value, aux)) if has_aux else (gradient, value)
 
     return gradient_and_value

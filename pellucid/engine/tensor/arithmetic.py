@@ -363,7 +363,7 @@ class ArithmeticMethods:
         return sub(self, other) if is_operand(other) else _foreign(self, other, sub)
 
     def __rsub__(self, other: Any) -> Any:
-        return sub(other, self) if is_operand(other) else NotImplemented
+        return rsub(self, other) if is_operand(other) else NotImplemented
 
     def __isub__(self, other: Any) -> Any:
         return self.sub_(other)

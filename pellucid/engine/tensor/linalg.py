@@ -198,6 +198,10 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     return deliver(_matmul(input, other), out)
 
 
+def _squeezed(product: Any, axis: int, node: str) -> Any:
+    return presented(shape.squeeze_axis(product, axis=axis), node)
+
+
 def _matmul(a: Any, b: Any) -> Any:
     left, right = a._meta.ndim, b._meta.ndim
     if left == 2 and right == 2:
@@ -211,11 +215,11 @@ def _matmul(a: Any, b: Any) -> Any:
     if left == 2 and right == 1:
         return ops.mv(a, b)
     if left == 1 and right == 2:
-        return shape.squeeze_axis(ops.mm(shape.unsqueeze_axes(a, axes=(0,)), b), axis=0)
+        return _squeezed(ops.mm(shape.unsqueeze_axes(a, axes=(0,)), b), 0, "SqueezeBackward4")
     if right == 1:
-        return shape.squeeze_axis(_fold(a, shape.unsqueeze_axes(b, axes=(1,))), axis=left - 1)
+        return _squeezed(_fold(a, shape.unsqueeze_axes(b, axes=(1,))), left - 1, "UnsafeViewBackward0")
     if left == 1:
-        return shape.squeeze_axis(_batched(shape.unsqueeze_axes(a, axes=(0,)), b), axis=right - 2)
+        return _squeezed(_batched(shape.unsqueeze_axes(a, axes=(0,)), b), right - 2, "UnsafeViewBackward0")
     if right == 2:
         return _fold(a, b)
     return _batched(a, b)

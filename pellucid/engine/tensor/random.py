@@ -8,9 +8,10 @@ from pellucid.engine.core import dtypes
 from pellucid.engine.core.batching import empty_for_drawing
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.device import META, usable
-from pellucid.engine.core.dispatch import InPlace
+from pellucid.engine.core.dispatch import InPlace, resize_out
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check
+from pellucid.engine.core.meta import broadcast_shapes
 from pellucid.engine.core.modes import no_grad, state
 from pellucid.engine.ops import random as ops
 from pellucid.engine.tensor.arguments import as_int, as_size, deliver, need_tensor
@@ -21,6 +22,9 @@ from pellucid.engine.tensor.layout import refuse_pinning
 
 
 def _fill(self: Any, stream: str, *parameters: Any, generator: Any) -> Any:
+    for each in parameters:
+        if isinstance(each, TensorData) and each._meta.ndim:
+            raise TypeError(f"{stream}_() takes numbers as its parameters, not a Tensor of shape {list(each.shape)}")
     values = tuple([each.item() if isinstance(each, TensorData) else each for each in parameters])
     return ops.fill_random(self, stream=stream, parameters=values, generator=generator, out=InPlace(self))
 
@@ -281,6 +285,21 @@ def randint_like(
     return made.requires_grad_() if requires_grad else made
 
 
+@no_grad()
+def _normal_into(out: Any, mean: Any, std: Any, generator: Any) -> Any:
+    """Normals around `mean`, drawn in the dtype and layout of `out`; around a tensor of means with one deviation, `out`
+    has to have their shape already, as in PyTorch.
+    """
+    if not isinstance(std, TensorData):
+        return normal_(out, 0.0, std, generator=generator).add_(mean)
+    shape = std._meta.shape
+    if isinstance(mean, TensorData):
+        shape = broadcast_shapes(mean._meta.shape, shape)
+    if out._meta.shape != shape:
+        resize_out(out, std._meta.like(shape))
+    return normal_(out, 0.0, 1.0, generator=generator).mul_(std).add_(mean)
+
+
 def normal(
     mean: Any,
     std: Any = 1.0,
@@ -308,7 +327,9 @@ def normal(
             )
         if not isinstance(std, TensorData):
             check(std >= 0, f"normal expects std >= 0.0, but found std {std}")
-        return deliver(ops.normal_around(mean, std, generator=generator), out)
+        if isinstance(out, TensorData):
+            return _normal_into(out, mean, std, generator)
+        return ops.normal_around(mean, std, generator=generator)
     if size is None:
         raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
     made = _made(

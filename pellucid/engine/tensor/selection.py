@@ -11,7 +11,17 @@ from pellucid.engine.core.errors import check, wrap_dim
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import indexing, joining, memory, shape
 from pellucid.engine.ops import selection as ops
-from pellucid.engine.tensor.arguments import as_dim, as_int, deliver, in_place, is_number, need_tensor, presented
+from pellucid.engine.tensor.arguments import (
+    as_bool,
+    as_dim,
+    as_int,
+    deliver,
+    in_place,
+    is_number,
+    need_apart,
+    need_tensor,
+    presented,
+)
 
 
 def _axis(input: Any, dim: Any, function: str) -> int:
@@ -32,6 +42,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: 
     tensor([[2],
             [3]])
     """
+    as_bool(sparse_grad, "gather", "sparse_grad")
     where, axis = need_tensor(index, "gather", "index", 3), _axis(input, dim, "gather")
     if sparse_grad:
         return ops.gather(input, where, dim=axis, sparse_grad=True, out=out)
@@ -86,9 +97,10 @@ def scatter(
     >>> torch.scatter(torch.zeros(1, 3), 1, torch.tensor([[2]]), 5.0)
     tensor([[0., 0., 5.]])
     """
-    source = _value_tensor(src if src is not None else value, input)
+    given = src if src is not None else value
+    source = _value_tensor(given, input)
     check(reduce in (None, "add", "multiply"), "reduce argument must be either add or multiply.")
-    return ops.scatter(
+    result = ops.scatter(
         input,
         source,
         need_tensor(index, "scatter", "index", 3),
@@ -96,6 +108,7 @@ def scatter(
         reduce=reduce,
         out=out,
     )
+    return result if isinstance(given, TensorData) or reduce else presented(result, "ScatterBackward1")
 
 
 def scatter_add(input: Any, dim: int, index: Any, src: Any, *, out: Any = None) -> Any:
@@ -126,7 +139,15 @@ def scatter_reduce(
     tensor([4., 0.])
     """
     axis = _axis(input, dim, "scatter_reduce")
-    return ops.scatter_reduce(input, src, index, dim=axis, reduce=reduce, include_self=bool(include_self), out=out)
+    return ops.scatter_reduce(
+        input,
+        src,
+        index,
+        dim=axis,
+        reduce=reduce,
+        include_self=as_bool(include_self, "scatter_reduce", "include_self"),
+        out=out,
+    )
 
 
 def index_reduce(
@@ -157,7 +178,14 @@ def index_reduce(
         tuple(source._meta.shape)
     )
     try:
-        result = ops.scatter_reduce(input, source, places, dim=axis, reduce=reduce, include_self=bool(include_self))
+        result = ops.scatter_reduce(
+            input,
+            source,
+            places,
+            dim=axis,
+            reduce=reduce,
+            include_self=as_bool(include_self, "index_reduce", "include_self"),
+        )
     except RuntimeError as error:
         if "out of bounds" not in str(error):
             raise
@@ -229,7 +257,12 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
     tensor([1, 3])
     """
-    check(mask._meta.dtype is dtypes.bool_, "masked_select: expected BoolTensor for mask")
+    need_tensor(input, "masked_select")
+    check(
+        need_tensor(mask, "masked_select", "mask", 2)._meta.dtype is dtypes.bool_,
+        "masked_select: expected BoolTensor for mask",
+    )
+    need_apart("masked_select", out, input, mask)
     from pellucid.engine.tensor.shape import broadcast_tensors
 
     wide, wide_mask = broadcast_tensors(input, mask)
@@ -281,7 +314,9 @@ def take(input: Any, index: Any, *, out: Any = None) -> Any:
     >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 3]))
     tensor([1, 4])
     """
+    need_tensor(input, "take"), need_tensor(index, "take", "index", 2)
     check(index._meta.dtype is dtypes.int64, f"take(): Expected a long tensor for index, but got {title(index.dtype)}")
+    need_apart("take", out, input, index)
     try:
         return deliver(presented(indexing.index(input.reshape(-1), index), "TakeBackward0"), out)
     except IndexError as error:
@@ -302,7 +337,9 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
         "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
         f"{source._meta.numel}, index.numel() = {index._meta.numel}",
     )
-    flat = indexing.index_put(input.reshape(-1), source.reshape(-1), index.reshape(-1), accumulate=bool(accumulate))
+    flat = indexing.index_put(
+        input.reshape(-1), source.reshape(-1), index.reshape(-1), accumulate=as_bool(accumulate, "put", "accumulate", 4)
+    )
     return flat.reshape(input._meta.shape)
 
 

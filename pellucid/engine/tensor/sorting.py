@@ -7,32 +7,43 @@ from typing import Any
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import sorting as ops
 from pellucid.engine.tensor import return_types
-from pellucid.engine.tensor.arguments import as_dim, as_int, deliver, need_tensor, presented
+from pellucid.engine.tensor.arguments import as_bool, as_dim, as_int, deliver, need_tensor, presented
 
 
 def _axis(input: Any, dim: Any, function: str) -> int:
     return as_dim(dim, need_tensor(input, function)._meta.ndim, function)
 
 
-def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Any = None) -> Any:
-    """The elements in order along a dimension (equal ones in their old order), and where they were. A NaN is the
-    largest.
+def sort(input: Any, dim: int = -1, descending: bool = False, stable: Any = None, *, out: Any = None) -> Any:
+    """The elements in order along a dimension, and where they were. A NaN is the largest. Equal elements keep their
+    order, also with `stable=False`, which only allows another.
 
     >>> import pellucid as torch
     >>> torch.sort(torch.tensor([3, 1, 2])).values
     tensor([1, 2, 3])
     """
-    return return_types.sort(ops.sort(input, dim=_axis(input, dim, "sort"), descending=bool(descending), out=out))
+    found = ops.sort(
+        input, dim=_axis(input, dim, "sort"), descending=as_bool(descending, "sort", "descending", 3), out=out
+    )
+    if stable is not None:  # PyTorch's graph node says whether it was given
+        presented(found[0], "SortBackward1")
+    return return_types.sort(found)
 
 
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Any = None) -> Any:
-    """Where the elements in order along a dimension were.
+    """Where the elements in order along a dimension were; equal ones keep their order, as in `sort`.
 
     >>> import pellucid as torch
     >>> torch.argsort(torch.tensor([3, 1, 2]))
     tensor([1, 2, 0])
     """
-    return deliver(ops.sort(input.detach(), dim=_axis(input, dim, "argsort"), descending=bool(descending))[1], out)
+    as_bool(stable, "argsort", "stable", 4)
+    return deliver(
+        ops.sort(
+            input.detach(), dim=_axis(input, dim, "argsort"), descending=as_bool(descending, "argsort", "descending", 3)
+        )[1],
+        out,
+    )
 
 
 def msort(input: Any, *, out: Any = None) -> Any:
@@ -46,14 +57,18 @@ def msort(input: Any, *, out: Any = None) -> Any:
 
 
 def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
-    """The k largest (smallest) elements along a dimension, in order, and where they were.
+    """The k largest (smallest) elements along a dimension, and where they were; in order, also with `sorted=False`,
+    which only allows another.
 
     >>> import pellucid as torch
     >>> torch.topk(torch.tensor([3, 1, 2]), 2).values
     tensor([3, 2])
     """
+    as_bool(sorted, "topk", "sorted", 5)
     axis = _axis(input, dim, "topk")
-    return return_types.topk(ops.topk(input, k=as_int(k, "topk", "k"), dim=axis, largest=bool(largest), out=out))
+    return return_types.topk(
+        ops.topk(input, k=as_int(k, "topk", "k"), dim=axis, largest=as_bool(largest, "topk", "largest", 4), out=out)
+    )
 
 
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
@@ -65,7 +80,9 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: A
     """
     axis = _axis(input, dim, "kthvalue")
     return return_types.kthvalue(
-        ops.kthvalue(input, k=as_int(k, "kthvalue", "k"), dim=axis, keepdim=bool(keepdim), out=out)
+        ops.kthvalue(
+            input, k=as_int(k, "kthvalue", "k"), dim=axis, keepdim=as_bool(keepdim, "kthvalue", "keepdim", 4), out=out
+        )
     )
 
 
@@ -94,6 +111,7 @@ def median(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = Non
     >>> torch.median(torch.tensor([4, 1, 3, 2]))
     tensor(2)
     """
+    as_bool(keepdim, "median", "keepdim", 3)
     return _median(input, dim, keepdim, False, "median", out)
 
 
@@ -104,6 +122,7 @@ def nanmedian(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = 
     >>> torch.nanmedian(torch.tensor([1.0, float("nan"), 3.0]))
     tensor(1.)
     """
+    as_bool(keepdim, "nanmedian", "keepdim", 3)
     return _median(input, dim, keepdim, True, "nanmedian", out)
 
 
@@ -114,7 +133,9 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -
     >>> torch.mode(torch.tensor([1, 2, 2])).values
     tensor(2)
     """
-    return return_types.mode(ops.mode(input, dim=_axis(input, dim, "mode"), keepdim=bool(keepdim), out=out))
+    return return_types.mode(
+        ops.mode(input, dim=_axis(input, dim, "mode"), keepdim=as_bool(keepdim, "mode", "keepdim", 3), out=out)
+    )
 
 
 def _parts(found: Any, return_inverse: bool, return_counts: bool) -> Any:

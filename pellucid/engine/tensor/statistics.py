@@ -13,7 +13,16 @@ from pellucid.engine.core.promotion import title
 from pellucid.engine.ops.comparison import isnan
 from pellucid.engine.ops.scan import logcumsumexp as logcumsumexp_op
 from pellucid.engine.ops.selection import gather
-from pellucid.engine.tensor.arguments import as_dim, as_int, as_ints, deliver, is_number, need_tensor
+from pellucid.engine.tensor.arguments import (
+    as_bool,
+    as_dim,
+    as_int,
+    as_ints,
+    deliver,
+    is_number,
+    need_tensor,
+    presented,
+)
 from pellucid.engine.tensor.joining import cat
 
 
@@ -60,7 +69,7 @@ def _quantile(
     if isinstance(q, TensorData) and q._meta.ndim:
         result = result.movedim(-1, 0)
     else:
-        result = result.squeeze(-1)
+        result = presented(result.squeeze(-1), "SqueezeBackward4")
     if keepdim and ndim:
         lead = result._meta.ndim - (0 if axis is None else ndim - 1)
         for place in range(ndim) if axis is None else (axis,):
@@ -93,6 +102,7 @@ def quantile(
     >>> torch.quantile(torch.tensor([1.0, 2.0, 3.0, 4.0]), 0.5)
     tensor(2.5000)
     """
+    as_bool(keepdim, "quantile", "keepdim", 4)
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False, out)
 
 
@@ -105,6 +115,7 @@ def nanquantile(
     >>> torch.nanquantile(torch.tensor([1.0, float("nan"), 3.0]), 0.5)
     tensor(2.)
     """
+    as_bool(keepdim, "nanquantile", "keepdim", 4)
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True, out)
 
 
@@ -276,8 +287,9 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
         return y.new_zeros(tuple([size for d, size in enumerate(y._meta.shape) if d != axis]))
     if x is None:
         length = y._meta.shape[axis]
-        return (y.sum(axis) - (y.select(axis, 0) + y.select(axis, length - 1)) * 0.5) * widths
-    return _areas(y, axis, widths).sum(axis) / 2.0
+        inner = y.sum(axis) - (y.select(axis, 0) + y.select(axis, length - 1)) * 0.5
+        return presented(inner * widths, "MulBackward1")
+    return presented(_areas(y, axis, widths).sum(axis) / 2.0, "DivBackward1")
 
 
 def trapz(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
@@ -382,6 +394,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
             [4, 2, 1],
             [9, 3, 1]])
     """
+    as_bool(increasing, "vander", "increasing", 3)
     check(need_tensor(x, "vander", "x")._meta.ndim == 1, "x must be a one-dimensional tensor.")
     columns = x._meta.shape[0] if N is None else as_int(N, "vander", "N")
     check(columns >= 0, "N must be non-negative.")

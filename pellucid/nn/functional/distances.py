@@ -9,6 +9,7 @@ import pellucid
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import class_loss, pairwise
 from pellucid.engine.ops import loss as ops
+from pellucid.engine.tensor.arguments import presented
 from pellucid.nn.functional.loss import reduced, reduction_name, refuse_gradient
 
 
@@ -299,7 +300,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
     >>> torch.nn.functional.pairwise_distance(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]))
     tensor([5.0000])
     """
-    return (x1 - x2 + eps).norm(p, -1, keepdim=keepdim)
+    return presented((x1 - x2 + eps).norm(p, -1, keepdim=keepdim), "NormBackward1")
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:

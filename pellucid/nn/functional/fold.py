@@ -9,7 +9,7 @@ from pellucid import Tensor
 from pellucid.engine.core.errors import check, wrap_dim
 from pellucid.engine.ops import rearrangement as ops
 from pellucid.engine.ops import shape
-from pellucid.engine.tensor.arguments import as_ints, need_tensor
+from pellucid.engine.tensor.arguments import as_ints, need_tensor, presented
 
 __all__ = ["fold", "unfold"]
 
@@ -41,7 +41,8 @@ def unfold(
         wrap_dim(max(input.ndim, 1), input.ndim)  # an IndexError: there is no such dimension
     if input.ndim != 3:
         return ops.im2col(input, **how)
-    return shape.squeeze_axis(ops.im2col(shape.unsqueeze_axes(input, axes=(0,)), **how), axis=0)
+    columns = shape.squeeze_axis(ops.im2col(shape.unsqueeze_axes(input, axes=(0,)), **how), axis=0)
+    return presented(columns, "Im2ColBackward0")
 
 
 def fold(
@@ -64,7 +65,8 @@ def fold(
     how = _settings("fold", kernel_size, dilation, padding, stride)
     if input.ndim != 2:
         return ops.col2im(input, size=size, **how)
-    return shape.squeeze_axis(ops.col2im(shape.unsqueeze_axes(input, axes=(0,)), size=size, **how), axis=0)
+    image = shape.squeeze_axis(ops.col2im(shape.unsqueeze_axes(input, axes=(0,)), size=size, **how), axis=0)
+    return presented(image, "Col2ImBackward0")
 
 
 def _settings(function: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> dict[str, Any]:

@@ -38,14 +38,13 @@ CASES: list[Case] = [case for family in FAMILIES for case in family.CASES]
 # Made of several operators in PyTorch or here, so the name of the last node says how, not what.
 COMPOSITES = frozenset(
     """
-    floor_divide quantile nanquantile trapezoid cumulative_trapezoid diag combinations broadcast_tensors matmul
+    floor_divide quantile nanquantile cumulative_trapezoid diag combinations broadcast_tensors
     inner chain_matmul linalg.multi_dot einsum logdet linalg.solve triangular_solve cholesky matrix_power
-    linalg.matrix_power linalg.norm linalg.matrix_norm linalg.cond linalg.matmul linalg.tensorinv
-    linalg.householder_product Tensor.sum_to_size Tensor.__rtruediv__ Tensor.__floordiv__ nn.functional.rrelu
-    nn.functional.smooth_l1_loss nn.functional.cross_entropy nn.functional.nll_loss
-    nn.functional.pairwise_distance nn.functional.linear nn.functional.unfold nn.functional.fold
-    nn.functional.pad nn.utils.rnn.pad_sequence nn.utils.rnn.unpad_sequence sort scatter Tensor.__rsub__
-    pairwise_distance nn.functional.scaled_dot_product_attention lstm_cell gru_cell
+    linalg.matrix_power linalg.norm linalg.matrix_norm linalg.cond linalg.tensorinv
+    linalg.householder_product Tensor.sum_to_size Tensor.__floordiv__
+    nn.functional.cross_entropy nn.functional.nll_loss nn.functional.linear
+    nn.functional.pad nn.utils.rnn.pad_sequence nn.utils.rnn.unpad_sequence scatter
+    nn.functional.scaled_dot_product_attention lstm_cell gru_cell
     """.split()
 )
 LAYERS: list[Layer] = [*layers_block.LAYERS, *layers_image.LAYERS, *layers_loss.LAYERS]

@@ -82,7 +82,6 @@ CASES = [
         random=True,
         dtypes=("float32", "float64"),
         gradients=False,
-        forms=False,  # the method takes two numbers, the function tensors
         nonfinite=False,
         errors=lambda make: [call(0.0, -1.0, (2,))],
     ),

@@ -202,7 +202,8 @@ def gradient_tile(filters: int, taps: int, itemsize: int) -> Tile:
 class WeightGradientPlan:
     """The kernel and the sizes for one gradient; `shape` is the convolution's, not transposed."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, y_strides: tuple[int, ...]) -> None:
+        """`y_strides`: the element strides of the coarse image, whose rows and columns adjoin."""
         self.shape = shape = without_gaps(shape)
         self.taps = math.prod(shape.kernel)
         self.tile = gradient_tile(shape.filters, shape.channels * self.taps, shape.itemsize)
@@ -214,10 +215,11 @@ class WeightGradientPlan:
         self.splits = math.ceil(shape.channels / together)
         self.channel_block = math.ceil(shape.channels / self.splits)
         self._block()
-        self.kernel = jit.Kernel(
+        kernel = jit.Kernel(
             "convolution_gradient", (self.tile, shape.stride[2], self.direct), "pppppw",
             WeightGradientWriter(self.tile, shape.stride[2], self.direct),
         )  # fmt: skip
+        self.call, self.work = kernel.call, self._work(y_strides)
 
     def _block(self) -> None:
         shape, tile = self.shape, self.tile
@@ -262,8 +264,7 @@ class WeightGradientPlan:
         channels = np.arange(self.channel_block, dtype=np.int64)[:, None] * channel
         self.offsets = (channels + places.reshape(1, -1)).reshape(-1)
 
-    def prepared(self, y_strides: tuple[int, ...]) -> Any:
-        """A function (gradient, coarse, fine) -> gradient for a coarse image with these element strides."""
+    def _work(self, y_strides: tuple[int, ...]) -> np.ndarray:
         shape = self.shape
         depth, height, width = shape.outside
         sizes = {
@@ -283,6 +284,8 @@ class WeightGradientPlan:
             "slot_bytes": self.slot, "pixels_at": self.pixels_at, "sums_at": self.sums_at,
             "filter_step": shape.channels * self.taps,
         }  # fmt: skip
-        work = jit.extents(shape.groups * self.panels * self.splits, 1, *GEOMETRY.order(sizes), release=True)
-        call, offsets, slot_bytes = self.kernel.call, self.offsets, self.slot
-        return lambda gradient, coarse, fine: call(gradient, coarse, fine, offsets, workspace.of(slot_bytes), work)
+        return jit.extents(shape.groups * self.panels * self.splits, 1, *GEOMETRY.order(sizes), release=True)
+
+    def run(self, gradient: np.ndarray, coarse: np.ndarray, fine: np.ndarray) -> np.ndarray:
+        """The gradient of the dense weights."""
+        return self.call(gradient, coarse, fine, self.offsets, workspace.of(self.slot), self.work)

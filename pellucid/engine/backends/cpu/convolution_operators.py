@@ -11,6 +11,8 @@ import numpy as np
 
 from pellucid.engine.backends.cpu.convolution_gradient import WeightGradientPlan
 from pellucid.engine.backends.cpu.convolution_plan import ConvolutionPlan, Ints, Shape
+from pellucid.engine.backends.cpu.depthwise import DepthwisePlan
+from pellucid.engine.backends.cpu.depthwise_gradient import DepthwiseGradientPlan
 from pellucid.engine.backends.cpu.packing import turned
 from pellucid.engine.backends.cpu.registry import kernel
 from pellucid.engine.core.data import allocate
@@ -109,12 +111,17 @@ def convolution(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...], sett
     if not taken(*given) or not result.numel:
         return None
     x_strides, convert_x = row_major(x)
-    weight_strides, convert_weight = row_major(weight) if weight.dtype in HALF else (tuple(weight.strides), None)
+    by_channel = is_depthwise(x, result, settings)
+    if by_channel and not weight.is_contiguous or weight.dtype in HALF:
+        weight_strides, convert_weight = dense_strides(weight.shape), row_dense(weight)
+    else:
+        weight_strides, convert_weight = tuple(weight.strides), None
     convert_bias = None if bias is None else row_major(bias)[1]
     y_strides = _strides(dense_strides(result.shape))
     shape = convolution_shape(x.shape, weight.shape, result.shape, settings, x_strides, weight_strides, itemsize_of(x))
-    shape, y_strides = _flat(shape, y_strides)
-    run = ConvolutionPlan(shape).prepared(y_strides)
+    if not by_channel:
+        shape, y_strides = _flat(shape, y_strides)
+    run = DepthwisePlan(shape, y_strides).run if by_channel else ConvolutionPlan(shape).prepared(y_strides)
     deliver = delivered(result)
     size, kind = tuple(result.shape), np.float64 if result.dtype is float64 else np.float32
 
@@ -129,6 +136,12 @@ def convolution(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...], sett
         return deliver(run(np.empty(size, kind), x, weight, bias))
 
     return kernel_of
+
+
+def is_depthwise(read: Meta, written: Meta, settings: dict[str, Any]) -> bool:
+    """Whether each channel is read by a few filters of its own."""
+    groups = settings["groups"]
+    return read.shape[1] == groups and groups > 1 and written.shape[1] <= 4 * groups
 
 
 def itemsize_of(meta: Meta) -> int:
@@ -169,8 +182,11 @@ def convolution_weight(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...
         _three(settings["padding"], 0), _three(settings["dilation"], 1), False, itemsize_of(fine),
         _strides(fine_strides), (),
     )  # fmt: skip
-    shape, y_strides = _flat(shape, _strides(dense_strides(coarse.shape)))
-    run = WeightGradientPlan(shape).prepared(y_strides)
+    y_strides = _strides(dense_strides(coarse.shape))
+    if is_depthwise(fine, coarse, settings):
+        run = DepthwiseGradientPlan(shape, y_strides).run
+    else:
+        run = WeightGradientPlan(*_flat(shape, y_strides)).run
     deliver = delivered(result)
     size, kind = tuple(result.shape), np.float64 if result.dtype is float64 else np.float32
 

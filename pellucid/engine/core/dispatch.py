@@ -304,10 +304,7 @@ def run_out(op: Any, out: Any, operands: tuple[Any, ...], settings: dict[str, An
     if state.stack:
         below = lambda op_, operands_, settings_: run_out(op_, out, operands_, settings_)  # noqa: E731
         return run_below(op, operands, settings, below, out=out)
-    targets = tuple(out) if isinstance(out, (tuple, list)) else (out,)
-    for each in targets:
-        if not isinstance(each, TensorData):
-            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(each).__name__}")
+    targets = _targets(op, out)
     if state.grad_enabled and any_requires_grad((*operands, *targets)):
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one "
@@ -317,6 +314,7 @@ def run_out(op: Any, out: Any, operands: tuple[Any, ...], settings: dict[str, An
     plan = plan_of(op, operands, settings)
     if plan.other is not None:
         return _run_sparse_out(plan.other, targets[0], operands, settings)
+    _check_out_form(op, out, plan)
     for target, meta in zip(targets, plan.metas, strict=True):
         _check_out(op, target, meta)
         graph.check_in_place(target, op.name, False)
@@ -361,6 +359,27 @@ _CPP_NAMES = {  # as PyTorch's messages call element types here
     "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
 }  # fmt: skip
+
+
+def _targets(op: Any, out: Any) -> tuple[Any, ...]:
+    targets = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    for each in targets:
+        if not isinstance(each, TensorData):
+            raise TypeError(f"{op.name.strip('_')}(): argument 'out' must be Tensor, not {type(each).__name__}")
+    return targets
+
+
+def _check_out_form(op: Any, out: Any, plan: Any) -> None:
+    """TypeError unless `out` is one tensor for one result, or a tuple of as many tensors as there are results."""
+    is_several = isinstance(out, tuple | list)
+    if plan.single and is_several:
+        raise TypeError(f"{op.name.strip('_')}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if not plan.single and (not is_several or len(out) != len(plan.metas)):
+        found = f"not {len(out)} of them" if is_several else f"not {type(out).__name__}"
+        raise TypeError(
+            f"{op.name.strip('_')}(): argument 'out' must be tuple of Tensors, one for each of {len(plan.metas)}"
+            f" results, {found}"
+        )
 
 
 def _check_out(op: Any, target: Any, meta: Meta) -> None:

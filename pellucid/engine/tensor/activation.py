@@ -9,7 +9,7 @@ from pellucid.engine.core.errors import check
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import activation as ops
 from pellucid.engine.ops import exponential
-from pellucid.engine.tensor.arguments import need_tensor
+from pellucid.engine.tensor.arguments import as_bool, need_tensor
 
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
@@ -140,6 +140,7 @@ def rrelu(
     >>> torch.rrelu(torch.tensor([1.0]))
     tensor([1.])
     """
+    as_bool(training, "rrelu", "training", 4)
     check(lower <= upper, "Lower bound should be less than or equal to the upper bound")
     need_tensor(input, "rrelu")
     if not training:
@@ -158,6 +159,7 @@ def rrelu_(
     >>> torch.rrelu_(torch.tensor([1.0]))
     tensor([1.])
     """
+    as_bool(training, "rrelu_", "training", 4)
     return rrelu(input, lower, upper, training, generator, out=InPlace(input))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from pellucid.engine.core.data import TensorData
-from pellucid.engine.core.dispatch import InPlace, run_out
+from pellucid.engine.core.dispatch import InPlace, check_apart, run_out
 from pellucid.engine.core.dtypes import dtype
 from pellucid.engine.core.errors import check, wrap_dim, wrap_dims
 from pellucid.engine.core.graph import OpNode, check_in_place, node_type, requires_grad
@@ -179,7 +180,8 @@ def deliver(result: Any, out: Any) -> Any:
             f"result type {title(result._meta.dtype)} can't be cast to the desired output type {title(kind)}",
         )
         return by_name["copy"](out.target, result, out=out)
-    if isinstance(out, tuple | list):
+    if isinstance(out, tuple | list) or isinstance(result, tuple):
+        _need_targets(out, result, sys._getframe(1).f_code.co_name)
         for target, each in zip(out, result, strict=True):
             deliver(each, target)
         return out
@@ -192,6 +194,54 @@ def deliver(result: Any, out: Any) -> Any:
         f" {title(result._meta.dtype)} can't be cast to the desired output type {title(kind)}",
     )
     return run_out(by_name["cast"], out, (result,), {"dtype": kind})
+
+
+def _need_targets(out: Any, result: Any, function: str) -> None:
+    if not isinstance(result, tuple):
+        raise TypeError(f"{function}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if not isinstance(out, tuple | list) or len(out) != len(result):
+        found = f"not {len(out)} of them" if isinstance(out, tuple | list) else f"not {type(out).__name__}"
+        raise TypeError(
+            f"{function}(): argument 'out' must be tuple of Tensors, one for each of {len(result)} results, {found}"
+        )
+
+
+def need_apart(function: str, out: Any, *operands: Any) -> None:
+    """RuntimeError where `out` shares elements with an operand, for a function that would read what it has written."""
+    if isinstance(out, TensorData):
+        check_apart(function, out, operands)
+
+
+def as_bool(value: Any, function: str, argument: str, position: int = 0) -> bool:
+    """A bool argument; a TypeError in PyTorch's words for everything else, numbers included. `position` 0: it has
+    none, since it is passed by name.
+    """
+    if value.__class__ is not bool:
+        place = f" (position {position})" if position else ""
+        raise TypeError(f"{function}(): argument '{argument}'{place} must be bool, not {type(value).__name__}")
+    return value
+
+
+def as_float(value: Any, function: str, argument: str, position: int = 0) -> float:
+    """A real number as a float: a number of Python's or NumPy's, or a tensor of one element."""
+    if value.__class__ is float:
+        return value
+    if isinstance(value, TensorData) and value._meta.ndim == 0 and not requires_grad(value):
+        value = value.item()
+    if isinstance(value, complex) or not is_number(value):
+        place = f" (position {position})" if position else ""
+        raise TypeError(f"{function}(): argument '{argument}'{place} must be float, not {type(value).__name__}")
+    return float(value)
+
+
+def as_number(value: Any, function: str, argument: str, position: int = 0) -> Any:
+    """A number of any kind, or that of a tensor without axes, as it is; a TypeError for everything else."""
+    if isinstance(value, TensorData) and value._meta.ndim == 0:
+        return value.item()
+    if not is_number(value):
+        place = f" (position {position})" if position else ""
+        raise TypeError(f"{function}(): argument '{argument}'{place} must be Number, not {type(value).__name__}")
+    return value
 
 
 def unary(op: Any, name: str, summary: str, example: str = "") -> Callable[..., Any]:

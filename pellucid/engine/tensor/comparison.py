@@ -10,6 +10,7 @@ from pellucid.engine.core.errors import check
 from pellucid.engine.core.promotion import common_type, title
 from pellucid.engine.ops import comparison as ops
 from pellucid.engine.tensor.arguments import (
+    as_bool,
     binary_of_tensors,
     fitting,
     in_place,
@@ -93,6 +94,7 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
     >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.1]))
     tensor([ True, False])
     """
+    as_bool(equal_nan, "isclose", "equal_nan", 5)
     need_tensor(input, "isclose"), need_tensor(other, "isclose", "other", 2)
     check(input._meta.dtype is other._meta.dtype, f"{title(input.dtype)} did not match {title(other.dtype)}")
     check(rtol >= 0, f"rtol must be greater than or equal to zero, but got {rtol}")
@@ -116,6 +118,7 @@ def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, e
     >>> torch.allclose(torch.tensor([1.0]), torch.tensor([1.0 + 1e-7]))
     True
     """
+    as_bool(equal_nan, "allclose", "equal_nan", 5)
     return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
 
 

@@ -17,7 +17,7 @@ from pellucid.engine.core.errors import wrap_dim
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import memory as ops
-from pellucid.engine.tensor.arguments import fitting, need_operand, need_tensor
+from pellucid.engine.tensor.arguments import as_bool, fitting, need_operand, need_tensor
 from pellucid.engine.tensor.dlpack import capsule_of, device_of
 from pellucid.engine.tensor.layout import (
     contiguous_format,
@@ -52,6 +52,7 @@ def contiguous(input: Any, memory_format: memory_format = contiguous_format) -> 
 
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Write `src`, converted and broadcast, into this tensor."""
+    as_bool(non_blocking, "copy_", "non_blocking", 3)
     need_operand(src, "copy_", "other", 1)
     source = (
         src
@@ -171,6 +172,7 @@ _LEGACY = {dtypes.complex64: "ComplexFloat", dtypes.complex128: "ComplexDouble"}
 
 def numpy(self: Any, *, force: bool = False) -> np.ndarray:
     """A NumPy array over the same memory; `force` detaches first. RuntimeError where gradients are required."""
+    as_bool(force, "numpy", "force")
     if force:
         self = self.detach()
     elif graph.requires_grad(self):

@@ -16,7 +16,7 @@ from pellucid.engine.ops import decompositions as ops
 from pellucid.engine.ops.memory import full
 from pellucid.engine.ops.shape import reshape_to
 from pellucid.engine.tensor import return_types
-from pellucid.engine.tensor.arguments import as_int, as_ints, deliver, need_tensor
+from pellucid.engine.tensor.arguments import as_bool, as_int, as_ints, deliver, need_tensor
 from pellucid.engine.tensor.norms import matrix_norm
 from pellucid.engine.tensor.ranges import eye
 from pellucid.engine.tensor.solvers import inv, need_floating, need_matrices, need_square, solve
@@ -35,7 +35,7 @@ def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None, out: A
     """
     need_matrices(A, "linalg.svd")
     _no_driver(driver)
-    return return_types.linalg_svd(ops.svd(A, full_matrices=bool(full_matrices), out=out))
+    return return_types.linalg_svd(ops.svd(A, full_matrices=as_bool(full_matrices, "svd", "full_matrices", 2), out=out))
 
 
 def _no_driver(driver: str | None) -> None:
@@ -207,7 +207,7 @@ def pinv(
     """
     (need_square if hermitian else need_matrices)(A, "linalg.pinv")
     absolute, relative = _tolerances(A, atol, rcond if rtol is None else rtol, "torch.linalg.pinv")
-    return deliver(ops.pinv(A, absolute, relative, hermitian=bool(hermitian)), out)
+    return deliver(ops.pinv(A, absolute, relative, hermitian=as_bool(hermitian, "pinv", "hermitian", 3)), out)
 
 
 def pinverse(input: Any, rcond: float = 1e-15) -> Any:
@@ -308,7 +308,9 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     solution, residuals, rank, values = ops.lstsq(A, right, rcond=cut, driver=chosen)
     m, n = a.shape[-2:]
     whole = (
-        m > n and (rank._meta.numel == 0 or a.device.type == "meta" or bool((whole_batch(rank) == n).all())) and chosen != "gelsy"
+        m > n
+        and (rank._meta.numel == 0 or a.device.type == "meta" or bool((whole_batch(rank) == n).all()))
+        and chosen != "gelsy"
     )
     empty = A.new_empty((0,), dtype=a.dtype.to_real())
     parts = (
@@ -419,7 +421,7 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
     )
     vectors = input.tril(-1) + eye(a.shape[-2], a.shape[-1], dtype=a.dtype, device=a.device)
     count = tau._meta.shape[-1]
-    adjoint = bool(transpose) == bool(left)
+    adjoint = as_bool(transpose, "ormqr", "transpose", 5) == as_bool(left, "ormqr", "left", 4)
     order = range(count) if adjoint else reversed(range(count))
     x = _reflect(vectors, tau, other if left else other.mH, order, adjoint)
     return deliver(x if left else x.mH, out)

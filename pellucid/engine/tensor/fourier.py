@@ -17,7 +17,7 @@ from pellucid.engine.ops import fourier as ops
 from pellucid.engine.ops.arithmetic import conj
 from pellucid.engine.ops.memory import cast
 from pellucid.engine.ops.padding import constant_pad
-from pellucid.engine.tensor.arguments import as_int, as_ints, deliver, need_tensor
+from pellucid.engine.tensor.arguments import as_bool, as_int, as_ints, deliver, need_tensor
 from pellucid.engine.tensor.joining import roll
 from pellucid.engine.tensor.layout import layout as layout_type
 from pellucid.engine.tensor.layout import refuse_pinning, strided
@@ -444,6 +444,8 @@ def fftfreq(
     >>> torch.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
+    as_bool(pin_memory, "fftfreq", "pin_memory")
+    as_bool(requires_grad, "fftfreq", "requires_grad")
     refuse_pinning(pin_memory, device)
     return _frequencies("fftfreq", n, d, out, dtype, layout, device, requires_grad)
 
@@ -465,6 +467,8 @@ def rfftfreq(
     >>> torch.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])
     """
+    as_bool(pin_memory, "rfftfreq", "pin_memory")
+    as_bool(requires_grad, "rfftfreq", "requires_grad")
     refuse_pinning(pin_memory, device)
     return _frequencies("rfftfreq", n, d, out, dtype, layout, device, requires_grad)
 

@@ -15,11 +15,12 @@ from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.device import CPU
 from pellucid.engine.core.dispatch import InPlace
 from pellucid.engine.core.errors import check
+from pellucid.engine.core.histories import is_tracked
 from pellucid.engine.core.modes import state
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import indexing as ops
 from pellucid.engine.ops import memory, shape
-from pellucid.engine.tensor.arguments import fitting
+from pellucid.engine.tensor.arguments import as_bool, fitting
 from pellucid.engine.tensor.creation import tensor as make_tensor
 
 _INDEX_KINDS = (dtypes.int64, dtypes.int32, dtypes.uint8, dtypes.bool_)
@@ -236,7 +237,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         return
     before, state.grad_enabled = (
         state.grad_enabled,
-        state.grad_enabled and (graph.requires_grad(self) or graph.requires_grad(value)),
+        state.grad_enabled and (is_tracked(self) or is_tracked(value)),
     )
     try:
         cursor = _apply(self, key, writing=True)
@@ -307,7 +308,13 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
     except IndexError:
         graph.check_in_place(self, "index_put", graph.requires_grad(values))
         raise
-    return ops.index_put(cursor.view, values, *cursor.indices(), accumulate=bool(accumulate), out=InPlace(self))
+    return ops.index_put(
+        cursor.view,
+        values,
+        *cursor.indices(),
+        accumulate=as_bool(accumulate, "index_put_", "accumulate", 4),
+        out=InPlace(self),
+    )
 
 
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
@@ -320,7 +327,7 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
     if input.is_meta and any(isinstance(each, TensorData) and each._meta.dtype is dtypes.bool_ for each in indices):
         return input.clone()  # where a mask is true is data
     cursor = _apply_tensors(input, indices)
-    return ops.index_put(input, values, *cursor.indices(), accumulate=bool(accumulate))
+    return ops.index_put(input, values, *cursor.indices(), accumulate=as_bool(accumulate, "index_put", "accumulate", 4))
 
 
 def _apply_tensors(self: Any, indices: Any) -> _Cursor:
@@ -356,6 +363,7 @@ def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
     tensor([[1],
             [3]])
     """
+    as_bool(as_tuple, "nonzero", "as_tuple")
     if not as_tuple:
         return ops.nonzero(input, out=out)
     places = ops.nonzero(input if input._meta.ndim else input.unsqueeze(0))

@@ -7,7 +7,7 @@ from typing import Any
 from pellucid.engine.core import dtypes
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.ops import normalization as ops
-from pellucid.engine.tensor.arguments import as_dim, as_dims, need_tensor
+from pellucid.engine.tensor.arguments import as_bool, as_dim, as_dims, need_tensor
 
 
 def softmax(input: Any, dim: int, *, dtype: dtype_type | None = None, out: Any = None) -> Any:
@@ -44,7 +44,9 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -
     meta = need_tensor(input, "logsumexp")._meta
     if meta.dtype.category <= 1:
         input = input.to(dtypes.get_default_dtype())
-    return ops.logsumexp(input, dim=as_dims(dim, meta.ndim, "logsumexp"), keepdim=bool(keepdim), out=out)
+    return ops.logsumexp(
+        input, dim=as_dims(dim, meta.ndim, "logsumexp"), keepdim=as_bool(keepdim, "logsumexp", "keepdim", 3), out=out
+    )
 
 
 class NormalizationMethods:

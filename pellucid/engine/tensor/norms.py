@@ -9,7 +9,7 @@ from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check, wrap_dim
 from pellucid.engine.ops import norms as ops
-from pellucid.engine.tensor.arguments import as_dims, as_ints, deliver, need_tensor, presented
+from pellucid.engine.tensor.arguments import as_bool, as_dims, as_ints, deliver, need_tensor, presented
 
 
 def vector_norm(
@@ -25,7 +25,7 @@ def vector_norm(
     ord = float(ord.item() if isinstance(ord, TensorData) else ord)
     dims = None if dim is None else as_dims(dim, meta.ndim, "linalg_vector_norm")
     source = x if dtype is None else x.to(dtype)
-    return ops.vector_norm(source, ord=ord, dim=dims, keepdim=bool(keepdim), out=out)
+    return ops.vector_norm(source, ord=ord, dim=dims, keepdim=as_bool(keepdim, "vector_norm", "keepdim", 4), out=out)
 
 
 def matrix_norm(
@@ -52,7 +52,9 @@ def matrix_norm(
     check(rows != columns, f"linalg.matrix_norm: dims must be different. Got ({pair[0]}, {pair[1]})")
     source = A if dtype is None else A.to(dtype)
     if ord == "fro":
-        return ops.vector_norm(source, ord=2.0, dim=(rows, columns), keepdim=bool(keepdim), out=out)
+        return ops.vector_norm(
+            source, ord=2.0, dim=(rows, columns), keepdim=as_bool(keepdim, "matrix_norm", "keepdim", 4), out=out
+        )
     if ord == "nuc" or abs(_known_order(ord)) == 2:
         return deliver(_of_singular_values(source, ord, rows, columns, keepdim), out)
     inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)

@@ -13,7 +13,16 @@ from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import reduce as ops
 from pellucid.engine.ops import scan
 from pellucid.engine.tensor import return_types
-from pellucid.engine.tensor.arguments import as_dim, as_dims, as_ints, deliver, in_place, need_tensor, presented
+from pellucid.engine.tensor.arguments import (
+    as_bool,
+    as_dim,
+    as_dims,
+    as_ints,
+    deliver,
+    in_place,
+    need_tensor,
+    presented,
+)
 
 
 def _dims(dim: Any, ndim: int, function: str) -> tuple[int, ...] | None:
@@ -43,7 +52,9 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype_type
     """
     meta = need_tensor(input, "sum")._meta
     kind = _out_type(dtype, out) or _sum_type(meta.dtype)
-    return ops.sum_(input, dim=_dims(dim, meta.ndim, "sum"), keepdim=bool(keepdim), dtype=kind, out=out)
+    return ops.sum_(
+        input, dim=_dims(dim, meta.ndim, "sum"), keepdim=as_bool(keepdim, "sum", "keepdim", 3), dtype=kind, out=out
+    )
 
 
 def nansum(
@@ -55,6 +66,7 @@ def nansum(
     >>> torch.nansum(torch.tensor([1.0, float("nan")]))
     tensor(1.)
     """
+    as_bool(keepdim, "nansum", "keepdim", 3)
     check(not input._meta.dtype.is_complex, "nansum does not support complex inputs")
     if input._meta.dtype.category < 2:
         return sum(input, dim, keepdim, dtype=dtype, out=out)
@@ -81,7 +93,9 @@ def mean(
             f"Got: {title(kind)}."
             " Convert the tensor first, for example with .float()."
         )
-    return ops.mean(input, dim=_dims(dim, meta.ndim, "mean"), keepdim=bool(keepdim), dtype=kind, out=out)
+    return ops.mean(
+        input, dim=_dims(dim, meta.ndim, "mean"), keepdim=as_bool(keepdim, "mean", "keepdim", 3), dtype=kind, out=out
+    )
 
 
 def nanmean(
@@ -93,6 +107,7 @@ def nanmean(
     >>> torch.nanmean(torch.tensor([1.0, float("nan"), 3.0]))
     tensor(2.)
     """
+    as_bool(keepdim, "nanmean", "keepdim", 3)
     check(
         input._meta.dtype.category >= 2,
         f"nanmean(): expected input to have floating point or complex dtype but got {title(input.dtype)}",
@@ -113,7 +128,7 @@ def prod(
     meta = need_tensor(input, "prod")._meta
     kind = _out_type(dtype, out) or _sum_type(meta.dtype)
     dims = None if dim is None else (as_dim(dim, meta.ndim, "prod"),) if meta.ndim else (as_dim(dim, 0, "prod"),)[:0]
-    return ops.prod(input, dim=dims, keepdim=bool(keepdim), dtype=kind, out=out)
+    return ops.prod(input, dim=dims, keepdim=as_bool(keepdim, "prod", "keepdim", 3), dtype=kind, out=out)
 
 
 _UNSET: Any = object()
@@ -147,7 +162,13 @@ def var(
     tensor(2.)
     """
     dims, unbiased = _variance_arguments(need_tensor(input, "var"), dim, unbiased, "var")
-    return ops.var(input, dim=dims, correction=_correction(unbiased, correction), keepdim=bool(keepdim), out=out)
+    return ops.var(
+        input,
+        dim=dims,
+        correction=_correction(unbiased, correction),
+        keepdim=as_bool(keepdim, "var", "keepdim", 4),
+        out=out,
+    )
 
 
 def std(
@@ -166,7 +187,13 @@ def std(
     tensor(2.8284)
     """
     dims, unbiased = _variance_arguments(need_tensor(input, "std"), dim, unbiased, "std")
-    return ops.std(input, dim=dims, correction=_correction(unbiased, correction), keepdim=bool(keepdim), out=out)
+    return ops.std(
+        input,
+        dim=dims,
+        correction=_correction(unbiased, correction),
+        keepdim=as_bool(keepdim, "std", "keepdim", 4),
+        out=out,
+    )
 
 
 def var_mean(
@@ -179,8 +206,13 @@ def var_mean(
     (tensor(2.), tensor(2.))
     """
     dims, unbiased = _variance_arguments(need_tensor(input, "var_mean"), dim, unbiased, "var_mean")
-    spread = ops.var(input, dim=dims, correction=_correction(unbiased, correction), keepdim=bool(keepdim))
-    middle = ops.mean(input, dim=dims, keepdim=bool(keepdim), dtype=input._meta.dtype)
+    spread = ops.var(
+        input,
+        dim=dims,
+        correction=_correction(unbiased, correction),
+        keepdim=as_bool(keepdim, "var_mean", "keepdim", 4),
+    )
+    middle = ops.mean(input, dim=dims, keepdim=keepdim, dtype=input._meta.dtype)
     return presented(spread, "VarMeanBackward0"), presented(middle, "VarMeanBackward0")
 
 
@@ -194,8 +226,13 @@ def std_mean(
     (tensor(1.4142), tensor(2.))
     """
     dims, unbiased = _variance_arguments(need_tensor(input, "std_mean"), dim, unbiased, "std_mean")
-    spread = ops.std(input, dim=dims, correction=_correction(unbiased, correction), keepdim=bool(keepdim))
-    middle = ops.mean(input, dim=dims, keepdim=bool(keepdim), dtype=input._meta.dtype)
+    spread = ops.std(
+        input,
+        dim=dims,
+        correction=_correction(unbiased, correction),
+        keepdim=as_bool(keepdim, "std_mean", "keepdim", 4),
+    )
+    middle = ops.mean(input, dim=dims, keepdim=keepdim, dtype=input._meta.dtype)
     return presented(spread, "StdMeanBackward0"), presented(middle, "StdMeanBackward0")
 
 
@@ -216,7 +253,9 @@ def amax(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -
     tensor([5, 3])
     """
     _need_dim(input, dim, "amax")
-    return ops.amax(input, dim=as_dims(dim, input._meta.ndim, "amax"), keepdim=bool(keepdim), out=out)
+    return ops.amax(
+        input, dim=as_dims(dim, input._meta.ndim, "amax"), keepdim=as_bool(keepdim, "amax", "keepdim", 3), out=out
+    )
 
 
 def amin(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
@@ -227,7 +266,9 @@ def amin(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -
     tensor([1, 2])
     """
     _need_dim(input, dim, "amin")
-    return ops.amin(input, dim=as_dims(dim, input._meta.ndim, "amin"), keepdim=bool(keepdim), out=out)
+    return ops.amin(
+        input, dim=as_dims(dim, input._meta.ndim, "amin"), keepdim=as_bool(keepdim, "amin", "keepdim", 3), out=out
+    )
 
 
 def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = None) -> Any:
@@ -238,8 +279,13 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = No
     tensor(5)
     """
     dims = None if dim is None else ((as_dim(dim, input._meta.ndim, "aminmax"),) if input._meta.ndim else ())
-    low = ops.amin(input, dim=dims, keepdim=bool(keepdim))
-    high = presented(ops.amax(input, dim=dims, keepdim=bool(keepdim)), "AminmaxBackward0")
+    for target in out if isinstance(out, tuple | list) else ():
+        check(
+            need_tensor(target, "aminmax", "out")._meta.dtype is input._meta.dtype,
+            f"Expected out tensor to have dtype {input._meta.dtype}, but got {target._meta.dtype} instead (aminmax)",
+        )
+    low = ops.amin(input, dim=dims, keepdim=as_bool(keepdim, "aminmax", "keepdim"))
+    high = presented(ops.amax(input, dim=dims, keepdim=keepdim), "AminmaxBackward0")
     return deliver(return_types.aminmax((presented(low, "AminmaxBackward0"), high)), out)
 
 
@@ -270,6 +316,7 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
     >>> torch.max(torch.tensor([[1, 5], [3, 2]]), 1).indices
     tensor([1, 0])
     """
+    as_bool(keepdim, "max", "keepdim", 3)
     return _extreme("max", input, dim, keepdim, other, out)
 
 
@@ -280,6 +327,7 @@ def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
     >>> torch.min(torch.tensor([3, 1, 2]))
     tensor(1)
     """
+    as_bool(keepdim, "min", "keepdim", 3)
     return _extreme("min", input, dim, keepdim, other, out)
 
 
@@ -291,7 +339,7 @@ def argmax(input: Any, dim: int | None = None, keepdim: bool = False, *, out: An
     tensor(1)
     """
     axis = None if dim is None else as_dim(dim, need_tensor(input, "argmax")._meta.ndim, "argmax")
-    return ops.argmax(input, dim=axis, keepdim=bool(keepdim), out=out)
+    return ops.argmax(input, dim=axis, keepdim=as_bool(keepdim, "argmax", "keepdim", 3), out=out)
 
 
 def argmin(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
@@ -302,7 +350,7 @@ def argmin(input: Any, dim: int | None = None, keepdim: bool = False, *, out: An
     tensor(1)
     """
     axis = None if dim is None else as_dim(dim, need_tensor(input, "argmin")._meta.ndim, "argmin")
-    return ops.argmin(input, dim=axis, keepdim=bool(keepdim), out=out)
+    return ops.argmin(input, dim=axis, keepdim=as_bool(keepdim, "argmin", "keepdim", 3), out=out)
 
 
 def all(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
@@ -312,7 +360,12 @@ def all(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) 
     >>> torch.all(torch.tensor([True, False]))
     tensor(False)
     """
-    return ops.all_(input, dim=_dims(dim, need_tensor(input, "all")._meta.ndim, "all"), keepdim=bool(keepdim), out=out)
+    return ops.all_(
+        input,
+        dim=_dims(dim, need_tensor(input, "all")._meta.ndim, "all"),
+        keepdim=as_bool(keepdim, "all", "keepdim", 3),
+        out=out,
+    )
 
 
 def any(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
@@ -322,7 +375,12 @@ def any(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) 
     >>> torch.any(torch.tensor([True, False]))
     tensor(True)
     """
-    return ops.any_(input, dim=_dims(dim, need_tensor(input, "any")._meta.ndim, "any"), keepdim=bool(keepdim), out=out)
+    return ops.any_(
+        input,
+        dim=_dims(dim, need_tensor(input, "any")._meta.ndim, "any"),
+        keepdim=as_bool(keepdim, "any", "keepdim", 3),
+        out=out,
+    )
 
 
 def count_nonzero(input: Any, dim: Any = None) -> Any:

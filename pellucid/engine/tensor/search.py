@@ -14,7 +14,7 @@ from pellucid.engine.core.promotion import promote_types, title
 from pellucid.engine.ops import search as ops
 from pellucid.engine.ops.selection import gather
 from pellucid.engine.tensor import return_types
-from pellucid.engine.tensor.arguments import as_int, as_ints, deliver, is_number, need_operand, need_tensor
+from pellucid.engine.tensor.arguments import as_bool, as_int, as_ints, deliver, is_number, need_operand, need_tensor
 from pellucid.engine.tensor.creation import check_layout
 from pellucid.engine.tensor.layout import layout as layout_type
 from pellucid.engine.tensor.layout import refuse_pinning
@@ -87,11 +87,15 @@ def searchsorted(
             out._meta.dtype is wanted,
             "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) "
             "depending on whether out_int32 flag is True, but we got output tensor's dtype "
-            f"{title(out._meta.dtype)} and out_int32 flag is {bool(out_int32)}",
+            f"{title(out._meta.dtype)} and out_int32 flag is {as_bool(out_int32, 'searchsorted', 'out_int32')}",
         )
     sequence, values = _common(sorted_sequence, _number_like(input, sorted_sequence))
     return ops.searchsorted(
-        sequence.detach(), values.detach(), right=bool(right) or side == "right", int32=bool(out_int32), out=out
+        sequence.detach(),
+        values.detach(),
+        right=as_bool(right, "searchsorted", "right") or side == "right",
+        int32=out_int32,
+        out=out,
     )
 
 
@@ -102,6 +106,8 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
     >>> torch.bucketize(torch.tensor([1.5, 9.0]), torch.tensor([1.0, 2.0, 3.0]))
     tensor([1, 3])
     """
+    as_bool(out_int32, "bucketize", "out_int32")
+    as_bool(right, "bucketize", "right")
     ndim = need_tensor(boundaries, "bucketize", "boundaries", 2)._meta.ndim
     check(ndim == 1, f"boundaries tensor must be 1 dimension, but got dim({ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
@@ -117,6 +123,7 @@ def isin(
     >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([3, 1]))
     tensor([ True, False,  True])
     """
+    as_bool(assume_unique, "isin", "assume_unique")
     check(
         isinstance(elements, TensorData) or isinstance(test_elements, TensorData),
         "isin(): elements or test_elements must be a Tensor",
@@ -125,7 +132,7 @@ def isin(
     like = elements if isinstance(elements, TensorData) else test_elements
     a, b = _common(_number_like(elements, like), _number_like(test_elements, like))
     check(not a._meta.dtype.is_complex, f"Unsupported input type encountered for isin(): {title(a._meta.dtype)}")
-    return ops.isin(a.detach(), b.detach(), invert=bool(invert), out=out)
+    return ops.isin(a.detach(), b.detach(), invert=as_bool(invert, "isin", "invert"), out=out)
 
 
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
@@ -175,7 +182,9 @@ def histogram(
     else:
         low, high = (None, None) if range is None else (float(range[0]), float(range[1]))
         edges = ops.bin_edges(data, bins=as_int(bins, "histogram", "bins"), low=low, high=high)
-    counts = ops.histogram(data, edges, None if weight is None else weight.detach(), density=bool(density))
+    counts = ops.histogram(
+        data, edges, None if weight is None else weight.detach(), density=as_bool(density, "histogram", "density")
+    )
     return return_types.histogram(deliver((counts, edges), out))
 
 
@@ -194,6 +203,7 @@ def histogramdd(
     tensor([[0., 1.],
             [2., 0.]])
     """
+    as_bool(density, "histogramdd", "density", 5)
     meta = need_tensor(input, "histogramdd")._meta
     check(meta.ndim >= 2, f"torch.histogramdd: input tensor should have at least 2 dimensions. It has {meta.ndim}")
     if meta.dtype not in (dtypes.float32, dtypes.float64):
@@ -332,6 +342,7 @@ def tril_indices(
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
+    as_bool(pin_memory, "tril_indices", "pin_memory")
     refuse_pinning(pin_memory, device)
     return _pattern("tril_indices", False, row, col, offset, dtype, device, layout)
 
@@ -353,6 +364,7 @@ def triu_indices(
     tensor([[0, 0, 1],
             [0, 1, 1]])
     """
+    as_bool(pin_memory, "triu_indices", "pin_memory")
     refuse_pinning(pin_memory, device)
     return _pattern("triu_indices", True, row, col, offset, dtype, device, layout)
 
@@ -371,7 +383,11 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     check(size >= 0, f"Expect a non-negative number, but got {size}")
     if size == 0:
         return input.new_empty((0,))
-    return input[ops.combination_indices(input.detach(), r=size, with_replacement=bool(with_replacement))]
+    return input[
+        ops.combination_indices(
+            input.detach(), r=size, with_replacement=as_bool(with_replacement, "combinations", "with_replacement", 3)
+        )
+    ]
 
 
 def cartesian_prod(*tensors: Any) -> Any:

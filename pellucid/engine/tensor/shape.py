@@ -6,13 +6,14 @@ from typing import Any
 
 from pellucid.engine.core import graph
 from pellucid.engine.core.batching import whole
+from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.dispatch import wrote
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check, wrap_dim, wrap_dims
 from pellucid.engine.core.meta import Meta, broadcast_shapes
 from pellucid.engine.ops import shape as ops
 from pellucid.engine.ops.strided import as_strided as as_strided_op
-from pellucid.engine.tensor.arguments import as_dim, as_int, as_ints, as_size, need_tensor
+from pellucid.engine.tensor.arguments import as_bool, as_dim, as_int, as_ints, as_size, need_tensor
 
 Ints = tuple[int, ...]
 
@@ -92,6 +93,7 @@ def reshape_as(self: Any, other: Any) -> Any:
 
 def expand(self: Any, *size: Any, implicit: bool = False) -> Any:
     """Sizes of 1 repeated without a copy; -1 keeps a size."""
+    as_bool(implicit, "expand", "implicit")
     if not size:
         raise TypeError('expand() missing 1 required positional arguments: "size"')
     return ops.expand(self, size=as_size(size, "expand"))
@@ -321,6 +323,8 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """
     meta = need_tensor(input, "narrow")._meta
     check(meta.ndim > 0, "narrow() cannot be applied to a 0-dim tensor.")
+    if isinstance(start, TensorData):
+        check(start._meta.ndim == 0 and start._meta.dtype.category == 1, "start must be an 0-dim integral Tensor.")
     axis, first, count = (
         as_dim(dim, meta.ndim, "narrow"),
         as_int(start, "narrow", "start", 3),

@@ -13,7 +13,7 @@ from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import solvers as ops
 from pellucid.engine.ops.decompositions import LinAlgError
 from pellucid.engine.tensor import return_types
-from pellucid.engine.tensor.arguments import deliver, need_tensor
+from pellucid.engine.tensor.arguments import as_bool, deliver, need_tensor
 
 
 def need_matrices(A: Any, name: str, argument: str = "A") -> Any:
@@ -87,6 +87,7 @@ def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     >>> torch.linalg.inv_ex(torch.eye(2)).info
     tensor(0, dtype=torch.int32)
     """
+    as_bool(check_errors, "inv_ex", "check_errors")
     need_square(A, "linalg.inv")
     found = ops.inv(A, out=out)
     if check_errors:
@@ -164,7 +165,8 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, o
     >>> torch.linalg.solve_ex(torch.eye(2), torch.ones(2)).info
     tensor(0, dtype=torch.int32)
     """
-    found = _solve(A, B, bool(left), "linalg.solve")
+    as_bool(check_errors, "solve_ex", "check_errors")
+    found = _solve(A, B, as_bool(left, "solve_ex", "left"), "linalg.solve")
     if check_errors:
         raise_for(found[1], "torch.linalg.solve", "The solver failed because the input matrix is singular.")
     return return_types.linalg_solve_ex(deliver(found, out))
@@ -194,7 +196,14 @@ def solve_triangular(
         f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'}"
         f" ({a.shape[-2]}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})",
     )
-    return ops.solve_triangular(A, B, upper=bool(upper), left=bool(left), unitriangular=bool(unitriangular), out=out)
+    return ops.solve_triangular(
+        A,
+        B,
+        upper=as_bool(upper, "solve_triangular", "upper"),
+        left=as_bool(left, "solve_triangular", "left"),
+        unitriangular=as_bool(unitriangular, "solve_triangular", "unitriangular"),
+        out=out,
+    )
 
 
 def triangular_solve(
@@ -227,7 +236,11 @@ def triangular_solve(
     )
     source = A.mT if transpose else A
     found = ops.solve_triangular(
-        source, input, upper=bool(upper) != bool(transpose), left=True, unitriangular=bool(unitriangular)
+        source,
+        input,
+        upper=as_bool(upper, "triangular_solve", "upper", 3) != as_bool(transpose, "triangular_solve", "transpose", 4),
+        left=True,
+        unitriangular=as_bool(unitriangular, "triangular_solve", "unitriangular", 5),
     )
     lead = tuple(found._meta.shape[:-2])
     return return_types.triangular_solve(deliver((found, A.expand(*lead, *A._meta.shape[-2:]).clone()), out))
@@ -296,8 +309,9 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out:
     >>> torch.linalg.cholesky_ex(torch.eye(2)).info
     tensor(0, dtype=torch.int32)
     """
+    as_bool(check_errors, "cholesky_ex", "check_errors")
     need_square(A, "linalg.cholesky")
-    found = ops.cholesky(A, upper=bool(upper), out=out)
+    found = ops.cholesky(A, upper=as_bool(upper, "cholesky_ex", "upper"), out=out)
     if check_errors:
         raise_for(found[1], "linalg.cholesky", _NOT_POSITIVE)
     return return_types.linalg_cholesky_ex(found)
@@ -312,7 +326,7 @@ def cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
             [0., 3.]])
     """
     need_square(A, "linalg.cholesky")
-    factor, info = ops.cholesky(A, upper=bool(upper))
+    factor, info = ops.cholesky(A, upper=as_bool(upper, "cholesky", "upper"))
     raise_for(info, "linalg.cholesky", _NOT_POSITIVE)
     return deliver(factor, out)
 
@@ -359,7 +373,7 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> A
         "each b matrix is"
         f" {b.shape[-2]} by {b.shape[-1]}",
     )
-    return deliver(ops.cholesky_solve(B, L, upper=bool(upper)), out)
+    return deliver(ops.cholesky_solve(B, L, upper=as_bool(upper, "cholesky_solve", "upper", 3)), out)
 
 
 def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
@@ -373,7 +387,7 @@ def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
     check(meta.ndim >= 2, "cholesky_inverse: The input tensor A must have at least 2 dimensions.")
     n, m = meta.shape[-2:]
     check(n == m, f"cholesky_inverse: A must be batches of square matrices, but they are {n} by {m} matrices")
-    return deliver(ops.cholesky_inverse(L, upper=bool(upper)), out)
+    return deliver(ops.cholesky_inverse(L, upper=as_bool(upper, "cholesky_inverse", "upper", 2)), out)
 
 
 def _needs_pivot(pivot: bool, name: str) -> None:
@@ -387,6 +401,8 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out:
     >>> torch.linalg.lu_factor_ex(torch.eye(2)).pivots
     tensor([1, 2], dtype=torch.int32)
     """
+    as_bool(check_errors, "lu_factor_ex", "check_errors")
+    as_bool(pivot, "lu_factor_ex", "pivot")
     need_matrices(A, "torch.lu_factor")
     _needs_pivot(pivot, "lu_factor")
     found = ops.lu_factor(A, out=out)
@@ -406,6 +422,7 @@ def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     >>> torch.linalg.lu_factor(torch.eye(2)).pivots
     tensor([1, 2], dtype=torch.int32)
     """
+    as_bool(pivot, "lu_factor", "pivot")
     need_matrices(A, "torch.lu_factor")
     _needs_pivot(pivot, "lu_factor")
     return return_types.linalg_lu_factor(deliver(ops.lu_factor(A)[:2], out))
@@ -465,6 +482,8 @@ def lu_unpack(
     >>> torch.lu_unpack(*torch.linalg.lu_factor(torch.eye(1))).L
     tensor([[1.]])
     """
+    as_bool(unpack_data, "lu_unpack", "unpack_data", 3)
+    as_bool(unpack_pivots, "lu_unpack", "unpack_pivots", 4)
     check(
         LU_pivots._meta.dtype is dtypes.int32,
         "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype. Note: this "
@@ -487,6 +506,8 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
     >>> torch.linalg.lu_solve(*torch.linalg.lu_factor(torch.tensor([[2.0]])), torch.tensor([[4.0]]))
     tensor([[2.]])
     """
+    as_bool(adjoint, "lu_solve", "adjoint")
+    as_bool(left, "lu_solve", "left")
     a = need_square(LU, "torch.linalg.lu_solve", "LU")
     same_dtype(LU, B, "linalg.lu_solve")
     check(pivots._meta.dtype is dtypes.int32, "linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")

@@ -11,7 +11,7 @@ from pellucid.engine.core.promotion import title
 from pellucid.engine.ops.joining import fold_windows
 from pellucid.engine.ops.padding import border_pad, constant_pad
 from pellucid.engine.ops.shape import unfold, view_as_real
-from pellucid.engine.tensor.arguments import need_tensor
+from pellucid.engine.tensor.arguments import as_bool, need_tensor
 from pellucid.engine.tensor.fourier import fft, ifft, irfft, rfft
 
 
@@ -154,6 +154,9 @@ def istft(
     >>> torch.istft(torch.stft(torch.ones(8), 4, window=window, return_complex=True), 4, window=window).shape
     torch.Size([8])
     """
+    as_bool(center, "istft", "center", 6)
+    as_bool(normalized, "istft", "normalized", 7)
+    as_bool(return_complex, "istft", "return_complex", 10)
     meta = need_tensor(input, "istft")._meta
     check(
         meta.dtype.is_complex,
@@ -201,7 +204,9 @@ def _overlapped(frames: Any, window: Any, n_fft: int, hop: int, center: bool, le
     end = start + length if length is not None else whole - n_fft // 2 if center else whole
     total, envelope = total[:, start : min(end, whole)], envelope[:, start : min(end, whole)]
     check(
-        envelope.is_meta or envelope._meta.numel == 0 or bool((whole_batch(envelope).detach().abs().min() > 1e-11).item()),
+        envelope.is_meta
+        or envelope._meta.numel == 0
+        or bool((whole_batch(envelope).detach().abs().min() > 1e-11).item()),
         f"{said} window overlap add min: 1",
     )
     signal = total / envelope

@@ -11,7 +11,7 @@ from pellucid.engine.core.meta import Meta, Size, contiguous_strides
 from pellucid.engine.ops.memory import clone
 from pellucid.engine.ops.shape import alias
 from pellucid.engine.tensor import shape, splitting
-from pellucid.engine.tensor.arguments import as_int, as_ints, as_size, deliver, need_tensor
+from pellucid.engine.tensor.arguments import as_bool, as_int, as_ints, as_size, deliver, need_tensor
 from pellucid.engine.tensor.indexing import nonzero
 from pellucid.engine.tensor.joining import cat
 from pellucid.engine.tensor.layout import layout as layout_type
@@ -142,6 +142,8 @@ def empty_permuted(
     >>> torch.empty_permuted((2, 3), (1, 0)).stride()
     (1, 2)
     """
+    as_bool(pin_memory, "empty_permuted", "pin_memory")
+    as_bool(requires_grad, "empty_permuted", "requires_grad")
     sizes, order = as_size((size,), "empty_permuted"), as_ints(physical_layout, "empty_permuted", "physical_layout")
     check(
         len(sizes) == len(order),

@@ -14,10 +14,23 @@ theirs = torch.utils._pytree
 
 Point = namedtuple("Point", ["x", "y"])
 TREES = [
-    1, None, [], (), {}, [1, 2], (1, (2, [3, None])), {"a": 1, "b": {"c": [2]}}, OrderedDict(z=1, a=(2,)),
-    Point(1, [2]),    defaultdict(list, {"k": [1, 2]}), deque([1, 2], maxlen=3), [Point({"a": 1}, ()), deque(), "text", {1, 2}],
-    {"b": 1, "a": 2}, [[[[1]]]], os.stat("/"),
-]  # fmt: skip
+    1,
+    None,
+    [],
+    (),
+    {},
+    [1, 2],
+    (1, (2, [3, None])),
+    {"a": 1, "b": {"c": [2]}},
+    OrderedDict(z=1, a=(2,)),
+    Point(1, [2]),
+    defaultdict(list, {"k": [1, 2]}),
+    deque([1, 2], maxlen=3),
+    [Point({"a": 1}, ()), deque(), "text", {1, 2}],
+    {"b": 1, "a": 2},
+    [[[[1]]]],
+    os.stat("/"),
+]
 
 
 def seen(run):

@@ -8,14 +8,15 @@ the raw methods, by one assignment to `Tensor.__bases__`.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from pellucid.engine.core.data import Classes
+from pellucid.engine.core.data import Classes, TensorData
 from pellucid.engine.tensor import overrides
-from pellucid.engine.tensor.overrides import dispatch, need_self, overridable, plain, who_overrides
+from pellucid.engine.tensor.overrides import dispatch, plain, titled, who_overrides
 
 # What stands in a tensor's class and never asks: what makes a tensor, or is about the object and not about the data.
 _RAW = frozenset(
@@ -91,13 +92,42 @@ def _make(name: str, entry: Any) -> Any:
         return _iteration(entry)
     if name in _SEEN_AS:
         return _seen_as(name, entry, _SEEN_AS[name])
-    return overridable(entry, name, "pellucid", "Tensor")
+    return _method(name, entry)
+
+
+def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A method: as `overridable` makes it of a function, and a TypeError where the first argument is no tensor."""
+
+    @functools.wraps(function)
+    def public(*args: Any, **kwargs: Any) -> Any:
+        if not args or not isinstance(args[0], TensorData):
+            need_self(name, *args[:1])
+        for x in args:
+            if x.__class__ not in plain:
+                break
+        else:
+            if not kwargs:
+                return function(*args)
+            for x in kwargs.values():
+                if x.__class__ not in plain:
+                    break
+            else:
+                return function(*args, **kwargs)
+        overriding = who_overrides(args, kwargs)
+        if overriding is None:
+            return function(*args, **kwargs)
+        return dispatch(public, overriding, args, kwargs)
+
+    return titled(public, name, "pellucid", "Tensor")
 
 
 def _infix(name: str, function: Callable[[Any, Any], Any], seen_as: str | None) -> Callable[[Any, Any], Any]:
     """An infix operator: a TypeError of who overrides it lets Python ask the other operand."""
 
+    @functools.wraps(function)
     def public(self: Any, other: Any) -> Any:
+        if self.__class__ in plain and other.__class__ in plain and isinstance(self, TensorData):
+            return function(self, other)
         overriding = who_overrides((self, other), {})
         if overriding is None:
             need_self(name, self)
@@ -107,12 +137,13 @@ def _infix(name: str, function: Callable[[Any, Any], Any], seen_as: str | None) 
         except TypeError:
             return NotImplemented
 
-    return _titled(public, function, name)
+    return titled(public, name, "pellucid", "Tensor")
 
 
 def _seen_as(name: str, function: Callable[..., Any], seen_as: str) -> Callable[..., Any]:
     """An operator that overriding classes see as the method of another name."""
 
+    @functools.wraps(function)
     def public(*args: Any) -> Any:
         overriding = who_overrides(args, {})
         if overriding is None:
@@ -120,27 +151,29 @@ def _seen_as(name: str, function: Callable[..., Any], seen_as: str) -> Callable[
             return function(*args)
         return dispatch(public_form(seen_as), overriding, args, {})
 
-    return _titled(public, function, name)
+    return titled(public, name, "pellucid", "Tensor")
 
 
 def _iteration(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Iterating over a tensor, which overriding classes see as `unbind(0)`."""
 
+    @functools.wraps(function)
     def public(self: Any) -> Any:
         if self.__class__ in plain or who_overrides((self,), {}) is None or not self.dim():
             return function(self)
         return iter(self.unbind(0))
 
-    return _titled(public, function, "__iter__")
+    return titled(public, "__iter__", "pellucid", "Tensor")
 
 
-def _titled(public: Callable[..., Any], function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    public.__name__ = name
-    public.__qualname__ = f"Tensor.{name}"
-    public.__module__ = "pellucid"
-    public.__doc__ = function.__doc__
-    public.__wrapped__ = function  # type: ignore[attr-defined]
-    return public
+def need_self(name: str, *receiver: Any) -> None:
+    """A TypeError, in Python's words for built-in methods, unless there is one receiver and it is a tensor."""
+    if not receiver:
+        raise TypeError(f"unbound method Tensor.{name}() needs an argument")
+    if not isinstance(receiver[0], TensorData):
+        raise TypeError(
+            f"descriptor '{name}' for 'torch.Tensor' objects doesn't apply to a '{type(receiver[0]).__name__}' object"
+        )
 
 
 class OverridableProperty(property):

@@ -186,13 +186,11 @@ def name_of(function: Any) -> str:
     return f"{module}.{getattr(function, '__qualname__', function)}"
 
 
-def overridable(function: Callable[..., Any], name: str, module: str, owner: str = "") -> Callable[..., Any]:
+def overridable(function: Callable[..., Any], name: str, module: str) -> Callable[..., Any]:
     """The public form of a raw function: an argument that overrides it, or a mode, is asked first.
 
-    It is called `name` and found in `module` (in the class `owner` there, for a method), which is how it pickles.
+    It is called `name` and found in `module`, which is how it pickles.
     """
-
-    raw = _on_tensors(function, name) if owner == "Tensor" else function
 
     @functools.wraps(function)
     def public(*args: Any, **kwargs: Any) -> Any:
@@ -201,38 +199,18 @@ def overridable(function: Callable[..., Any], name: str, module: str, owner: str
                 break
         else:
             if not kwargs:
-                return raw(*args)
+                return function(*args)
             for x in kwargs.values():
                 if x.__class__ not in plain:
                     break
             else:
-                return raw(*args, **kwargs)
+                return function(*args, **kwargs)
         overriding = who_overrides(args, kwargs)
         if overriding is None:
-            return raw(*args, **kwargs)
+            return function(*args, **kwargs)
         return dispatch(public, overriding, args, kwargs)
 
-    return _titled(public, name, module, owner)
-
-
-def _on_tensors(method: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A method asked of the class, `torch.Tensor.add`: a TypeError where its first argument is no tensor."""
-
-    def checked(*args: Any, **kwargs: Any) -> Any:
-        need_self(name, *args[:1])
-        return method(*args, **kwargs)
-
-    return checked
-
-
-def need_self(name: str, *receiver: Any) -> None:
-    """A TypeError, in Python's words for built-in methods, unless there is one receiver and it is a tensor."""
-    if not receiver:
-        raise TypeError(f"unbound method Tensor.{name}() needs an argument")
-    if not isinstance(receiver[0], TensorData):
-        raise TypeError(
-            f"descriptor '{name}' for 'torch.Tensor' objects doesn't apply to a '{type(receiver[0]).__name__}' object"
-        )
+    return titled(public, name, module)
 
 
 def visible_to_modes(function: Callable[..., Any], name: str, module: str) -> Callable[..., Any]:
@@ -244,10 +222,11 @@ def visible_to_modes(function: Callable[..., Any], name: str, module: str) -> Ca
             return function(*args, **kwargs)
         return dispatch(public, [], args, kwargs)
 
-    return _titled(public, name, module, "")
+    return titled(public, name, module)
 
 
-def _titled(public: Callable[..., Any], name: str, module: str, owner: str) -> Callable[..., Any]:
+def titled(public: Callable[..., Any], name: str, module: str, owner: str = "") -> Callable[..., Any]:
+    """A public form with the name by which programs find it: `module.name`, or `module.owner.name` for a method."""
     public.__name__ = name
     public.__qualname__ = f"{owner}.{name}" if owner else name
     public.__module__ = module

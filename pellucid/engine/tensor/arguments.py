@@ -56,16 +56,26 @@ def need_operand(value: Any, function: str, argument: str = "other", position: i
     return value
 
 
+def _not(value: Any, function: str, argument: str, position: int, wanted: str) -> TypeError:
+    """The TypeError of PyTorch's argument parser; an argument without a position is passed by name."""
+    place = f" (position {position})" if position else ""
+    return TypeError(f"{function}(): argument '{argument}'{place} must be {wanted}, not {type(value).__name__}")
+
+
+def _is_int(value: Any) -> bool:
+    if isinstance(value, TensorData):
+        return value._meta.numel == 1 and value._meta.dtype.category == 1
+    return not isinstance(value, bool | float | str) and hasattr(value, "__index__")
+
+
 def as_int(value: Any, function: str, argument: str, position: int = 2) -> int:
-    """An integer argument: an int, a NumPy integer, or a zero-dim integer tensor; else a TypeError in PyTorch's
-    words.
+    """An integer argument: an int, a NumPy integer, or an integer tensor of one element; else a TypeError in
+    PyTorch's words.
     """
     if value.__class__ is int:
         return value
-    if isinstance(value, bool) or isinstance(value, float | str) or not hasattr(value, "__index__"):
-        raise TypeError(
-            f"{function}(): argument '{argument}' (position {position}) must be int, not {type(value).__name__}"
-        )
+    if not _is_int(value):
+        raise _not(value, function, argument, position, "int")
     return value.__index__()
 
 
@@ -73,21 +83,19 @@ def as_ints(value: Any, function: str, argument: str, position: int = 2) -> tupl
     """A tuple of ints from an int or a sequence of ints."""
     if isinstance(value, TensorData) and value._meta.ndim == 1:
         value = value.tolist()
-    if isinstance(value, list | tuple):
-        try:
-            return tuple(
-                [each if each.__class__ is int else as_int(each, function, argument, position) for each in value]
-            )
-        except TypeError:
-            bad = next(
-                i for i, each in enumerate(value) if not hasattr(each, "__index__") or isinstance(each, TensorData)
-            )
-            raise TypeError(
-                f"{function}(): argument '{argument}' (position {position}) must be tuple of ints, but found "
-                "element of type"
-                f" {type(value[bad]).__name__} at pos {bad}"
-            ) from None
-    return (as_int(value, function, argument, position),)
+    if not isinstance(value, list | tuple):
+        if not _is_int(value):
+            raise _not(value, function, argument, position, "tuple of ints")
+        return (as_int(value, function, argument, position),)
+    if all([each.__class__ is int for each in value]):
+        return tuple(value)
+    bad = next((i for i, each in enumerate(value) if not _is_int(each)), None)
+    if bad is not None:
+        raise TypeError(
+            f"{function}(): argument '{argument}' (position {position}) must be tuple of ints, but found "
+            f"element of type {type(value[bad]).__name__} at pos {bad}"
+        )
+    return tuple([each.__index__() for each in value])
 
 
 def as_size(args: Sequence[Any], function: str, argument: str = "size") -> tuple[int, ...]:
@@ -217,8 +225,7 @@ def as_bool(value: Any, function: str, argument: str, position: int = 0) -> bool
     none, since it is passed by name.
     """
     if value.__class__ is not bool:
-        place = f" (position {position})" if position else ""
-        raise TypeError(f"{function}(): argument '{argument}'{place} must be bool, not {type(value).__name__}")
+        raise _not(value, function, argument, position, "bool")
     return value
 
 
@@ -229,8 +236,7 @@ def as_float(value: Any, function: str, argument: str, position: int = 0) -> flo
     if isinstance(value, TensorData) and value._meta.ndim == 0 and not requires_grad(value):
         value = value.item()
     if isinstance(value, complex) or not is_number(value):
-        place = f" (position {position})" if position else ""
-        raise TypeError(f"{function}(): argument '{argument}'{place} must be float, not {type(value).__name__}")
+        raise _not(value, function, argument, position, "float")
     return float(value)
 
 
@@ -239,8 +245,14 @@ def as_number(value: Any, function: str, argument: str, position: int = 0) -> An
     if isinstance(value, TensorData) and value._meta.ndim == 0:
         return value.item()
     if not is_number(value):
-        place = f" (position {position})" if position else ""
-        raise TypeError(f"{function}(): argument '{argument}'{place} must be Number, not {type(value).__name__}")
+        raise _not(value, function, argument, position, "Number")
+    return value
+
+
+def need_str(value: Any, function: str, argument: str, position: int = 0) -> str:
+    """A string argument; a TypeError in PyTorch's words for everything else."""
+    if not isinstance(value, str):
+        raise _not(value, function, argument, position, "str")
     return value
 
 

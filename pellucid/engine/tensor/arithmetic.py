@@ -11,7 +11,16 @@ from pellucid.engine.core.dtypes import HALF
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.promotion import can_cast, title
 from pellucid.engine.ops import arithmetic as ops
-from pellucid.engine.tensor.arguments import in_place, is_number, need_one_tensor, need_operand, need_tensor, presented
+from pellucid.engine.tensor.arguments import (
+    as_number,
+    in_place,
+    is_number,
+    need_one_tensor,
+    need_operand,
+    need_tensor,
+    presented,
+)
+from pellucid.engine.tensor.overrides import infix_with
 
 
 def is_operand(value: Any) -> bool:
@@ -25,8 +34,7 @@ def _kind(value: Any) -> dtypes.dtype:
 
 def checked_alpha(input: Any, other: Any, alpha: Any) -> Any:
     """A scale factor as a number; RuntimeError when its type does not go with the operands'."""
-    if isinstance(alpha, TensorData):
-        alpha = alpha.item()
+    alpha = as_number(alpha, "add", "alpha")
     category = max(_kind(input).category, _kind(other).category)
     check(category == 0 or not isinstance(alpha, bool), "Boolean alpha only supported for Boolean results.")
     check(
@@ -225,6 +233,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any 
     >>> torch.addcmul(torch.ones(2), torch.ones(2), torch.ones(2), value=0.5)
     tensor([1.5000, 1.5000])
     """
+    value = as_number(value, "addcmul", "value")
     need_tensor(input, "addcmul")
     need_tensor(tensor1, "addcmul", "tensor1", 2)
     need_tensor(tensor2, "addcmul", "tensor2", 3)
@@ -244,6 +253,7 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any 
     >>> torch.addcdiv(torch.ones(2), torch.ones(2), torch.full((2,), 4.0))
     tensor([1.2500, 1.2500])
     """
+    value = as_number(value, "addcdiv", "value")
     need_tensor(input, "addcdiv")
     need_tensor(tensor1, "addcdiv", "tensor1", 2)
     need_tensor(tensor2, "addcdiv", "tensor2", 3)
@@ -351,19 +361,19 @@ class ArithmeticMethods:
     def __add__(self, other: Any) -> Any:
         if isinstance(other, TensorData):
             return run(ops.add, (self, other), NO_SETTINGS)
-        return ops.add(self, other) if is_number(other) else _foreign(self, other, add)
+        return ops.add(self, other) if is_number(other) else _foreign(self, other, add, "__add__")
 
     def __radd__(self, other: Any) -> Any:
-        return ops.add(self, other) if is_operand(other) else NotImplemented
+        return ops.add(self, other) if is_operand(other) else infix_with(self, other, "__radd__")
 
     def __iadd__(self, other: Any) -> Any:
         return self.add_(other)
 
     def __sub__(self, other: Any) -> Any:
-        return sub(self, other) if is_operand(other) else _foreign(self, other, sub)
+        return sub(self, other) if is_operand(other) else _foreign(self, other, sub, "__sub__")
 
     def __rsub__(self, other: Any) -> Any:
-        return rsub(self, other) if is_operand(other) else NotImplemented
+        return rsub(self, other) if is_operand(other) else infix_with(self, other, "__rsub__")
 
     def __isub__(self, other: Any) -> Any:
         return self.sub_(other)
@@ -371,10 +381,10 @@ class ArithmeticMethods:
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, TensorData):
             return run(ops.mul, (self, other), NO_SETTINGS)
-        return ops.mul(self, other) if is_number(other) else _foreign(self, other, mul)
+        return ops.mul(self, other) if is_number(other) else _foreign(self, other, mul, "__mul__")
 
     def __rmul__(self, other: Any) -> Any:
-        return ops.mul(self, other) if is_operand(other) else NotImplemented
+        return ops.mul(self, other) if is_operand(other) else infix_with(self, other, "__rmul__")
 
     def __imul__(self, other: Any) -> Any:
         return self.mul_(other)
@@ -382,12 +392,12 @@ class ArithmeticMethods:
     def __truediv__(self, other: Any) -> Any:
         if isinstance(other, TensorData):
             return run(ops.div, (self, other), NO_SETTINGS)
-        return ops.div(self, other) if is_number(other) else _foreign(self, other, div)
+        return ops.div(self, other) if is_number(other) else _foreign(self, other, div, "__truediv__")
 
     def __rtruediv__(self, other: Any) -> Any:
         if is_operand(other):  # two steps, and two roundings, as in PyTorch
             return ops.mul(ops.reciprocal(self), other)
-        return _foreign(self, other, lambda below, above: div(above, below))
+        return _foreign(self, other, lambda below, above: div(above, below), "__rtruediv__")
 
     __rdiv__ = __rtruediv__
 
@@ -395,19 +405,19 @@ class ArithmeticMethods:
         return self.div_(other)
 
     def __floordiv__(self, other: Any) -> Any:
-        return floor_divide(self, other) if is_operand(other) else NotImplemented
+        return floor_divide(self, other) if is_operand(other) else infix_with(self, other, "__floordiv__")
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return floor_divide(other, self) if is_operand(other) else NotImplemented
+        return floor_divide(other, self) if is_operand(other) else infix_with(self, other, "__rfloordiv__")
 
     def __ifloordiv__(self, other: Any) -> Any:
         return self.floor_divide_(other)
 
     def __mod__(self, other: Any) -> Any:
-        return remainder(self, other) if is_operand(other) else NotImplemented
+        return remainder(self, other) if is_operand(other) else infix_with(self, other, "__mod__")
 
     def __rmod__(self, other: Any) -> Any:
-        return remainder(other, self) if is_operand(other) else NotImplemented
+        return remainder(other, self) if is_operand(other) else infix_with(self, other, "__rmod__")
 
     def __imod__(self, other: Any) -> Any:
         return self.remainder_(other)
@@ -419,8 +429,10 @@ class ArithmeticMethods:
         return positive(self)
 
 
-def _foreign(tensor: Any, other: Any, function: Any) -> Any:
+def _foreign(tensor: Any, other: Any, function: Any, operator: str) -> Any:
     """NumPy arrays on the right of an infix operator become tensors; anything else is Python's TypeError."""
     from pellucid.engine.tensor.creation import from_numpy
 
-    return function(tensor, from_numpy(other)) if type(other).__name__ == "ndarray" else NotImplemented
+    if type(other).__name__ == "ndarray":
+        return function(tensor, from_numpy(other))
+    return infix_with(tensor, other, operator)

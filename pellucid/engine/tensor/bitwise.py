@@ -8,6 +8,7 @@ from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import bitwise as ops
 from pellucid.engine.tensor.arguments import binary, binary_of_tensors, in_place, is_number, unary
+from pellucid.engine.tensor.overrides import infix_with
 
 bitwise_and = binary(
     ops.bitwise_and, "bitwise_and", "Bits that both have.", "torch.bitwise_and(torch.tensor([6]), 3)\n    tensor([2])"
@@ -62,17 +63,17 @@ class BitwiseMethods:
     lcm_ = in_place(lcm)
 
     def __and__(self, other: Any) -> Any:
-        return bitwise_and(self, other) if _fits(other) else NotImplemented
+        return bitwise_and(self, other) if _fits(other) else infix_with(self, other, "__and__")
 
     __rand__ = __and__
 
     def __or__(self, other: Any) -> Any:
-        return bitwise_or(self, other) if _fits(other) else NotImplemented
+        return bitwise_or(self, other) if _fits(other) else infix_with(self, other, "__or__")
 
     __ror__ = __or__
 
     def __xor__(self, other: Any) -> Any:
-        return bitwise_xor(self, other) if _fits(other) else NotImplemented
+        return bitwise_xor(self, other) if _fits(other) else infix_with(self, other, "__xor__")
 
     __rxor__ = __xor__
 
@@ -85,16 +86,16 @@ class BitwiseMethods:
         return bitwise_not(self)
 
     def __lshift__(self, other: Any) -> Any:
-        return bitwise_left_shift(self, other) if _fits(other) else NotImplemented
+        return bitwise_left_shift(self, other) if _fits(other) else infix_with(self, other, "__lshift__")
 
     def __rlshift__(self, other: Any) -> Any:
-        return bitwise_left_shift(other, self) if _fits(other) else NotImplemented
+        return bitwise_left_shift(other, self) if _fits(other) else infix_with(self, other, "__rlshift__")
 
     def __rshift__(self, other: Any) -> Any:
-        return bitwise_right_shift(self, other) if _fits(other) else NotImplemented
+        return bitwise_right_shift(self, other) if _fits(other) else infix_with(self, other, "__rshift__")
 
     def __rrshift__(self, other: Any) -> Any:
-        return bitwise_right_shift(other, self) if _fits(other) else NotImplemented
+        return bitwise_right_shift(other, self) if _fits(other) else infix_with(self, other, "__rrshift__")
 
     def __iand__(self, other: Any) -> Any:
         return self.bitwise_and_(other)

@@ -11,6 +11,7 @@ from pellucid.engine.core.promotion import common_type, title
 from pellucid.engine.ops import comparison as ops
 from pellucid.engine.tensor.arguments import (
     as_bool,
+    as_float,
     binary_of_tensors,
     fitting,
     in_place,
@@ -20,6 +21,7 @@ from pellucid.engine.tensor.arguments import (
     tensor_and_operand,
     unary,
 )
+from pellucid.engine.tensor.overrides import infix_with
 
 eq = tensor_and_operand(
     ops.eq, "eq", "Whether the elements are equal.", "torch.eq(torch.tensor([1, 2]), 2)\n    tensor([False,  True])"
@@ -94,6 +96,8 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
     >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.1]))
     tensor([ True, False])
     """
+    rtol = as_float(rtol, "isclose", "rtol", 3)
+    atol = as_float(atol, "isclose", "atol", 4)
     as_bool(equal_nan, "isclose", "equal_nan", 5)
     need_tensor(input, "isclose"), need_tensor(other, "isclose", "other", 2)
     check(input._meta.dtype is other._meta.dtype, f"{title(input.dtype)} did not match {title(other.dtype)}")
@@ -118,6 +122,8 @@ def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, e
     >>> torch.allclose(torch.tensor([1.0]), torch.tensor([1.0 + 1e-7]))
     True
     """
+    rtol = as_float(rtol, "allclose", "rtol", 3)
+    atol = as_float(atol, "allclose", "atol", 4)
     as_bool(equal_nan, "allclose", "equal_nan", 5)
     return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
 
@@ -224,6 +230,12 @@ def nan_to_num(
     >>> torch.nan_to_num(torch.tensor([float("nan"), 1.0]))
     tensor([0., 1.])
     """
+    if nan is not None:
+        nan = as_float(nan, "nan_to_num", "nan", 2)
+    if posinf is not None:
+        posinf = as_float(posinf, "nan_to_num", "posinf", 3)
+    if neginf is not None:
+        neginf = as_float(neginf, "nan_to_num", "neginf", 4)
     return ops.nan_to_num(
         need_tensor(input, "nan_to_num"), nan=nan if nan is not None else 0.0, posinf=posinf, neginf=neginf, out=out
     )
@@ -236,6 +248,7 @@ def isreal(input: Any) -> Any:
     >>> torch.isreal(torch.tensor([1 + 1j, 2]))
     tensor([False,  True])
     """
+    need_tensor(input, "isreal")
     return (
         input.imag == 0
         if input._meta.dtype.is_complex
@@ -350,4 +363,6 @@ class ComparisonMethods:
 def _foreign_comparison(tensor: Any, other: Any, operator: Any) -> Any:
     from pellucid.engine.tensor.creation import from_numpy
 
-    return operator(tensor, from_numpy(other)) if type(other).__name__ == "ndarray" else NotImplemented
+    if type(other).__name__ == "ndarray":
+        return operator(tensor, from_numpy(other))
+    return infix_with(tensor, other, f"__{operator.name}__")

@@ -13,7 +13,7 @@ from pellucid.engine.ops import contraction as ops
 from pellucid.engine.ops.arithmetic import conjugate
 from pellucid.engine.ops.linalg import mm
 from pellucid.engine.ops.shape import permute, reshape_to, unsafe_view
-from pellucid.engine.tensor.arguments import as_int, as_ints, deliver, need_tensor
+from pellucid.engine.tensor.arguments import as_float, as_int, as_ints, deliver, need_tensor
 
 
 def _contracted(a: Any, b: Any, dims: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -216,6 +216,8 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
     >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]), dim=0)
     tensor([0, 0, 1])
     """
+    if dim is not None:
+        dim = as_int(dim, "cross", "dim", 3)
     if dim is None:
         shape = need_tensor(input, "cross")._meta.shape
         check(3 in shape, "no dimension of size 3 in input")
@@ -230,6 +232,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     >>> torch.linalg.vecdot(torch.ones(2, 3), torch.ones(3))
     tensor([3., 3.])
     """
+    dim = as_int(dim, "vecdot", "dim", 0)
     for each in (x, y):
         kind = need_tensor(each, "linalg_vecdot", "x")._meta.dtype
         check(
@@ -255,6 +258,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_eucl
     >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
     tensor([[5., 1.]])
     """
+    p = as_float(p, "cdist", "p", 3)
     check(compute_mode in _MODES, f"{compute_mode} is not a valid value for compute_mode", ValueError)
     for name, each in (("X1", x1), ("X2", x2)):
         meta = need_tensor(each, "cdist", name.lower())._meta

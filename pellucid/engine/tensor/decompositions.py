@@ -16,7 +16,7 @@ from pellucid.engine.ops import decompositions as ops
 from pellucid.engine.ops.memory import full
 from pellucid.engine.ops.shape import reshape_to
 from pellucid.engine.tensor import return_types
-from pellucid.engine.tensor.arguments import as_bool, as_int, as_ints, deliver, need_tensor
+from pellucid.engine.tensor.arguments import as_bool, as_float, as_int, as_ints, deliver, need_str, need_tensor
 from pellucid.engine.tensor.norms import matrix_norm
 from pellucid.engine.tensor.ranges import eye
 from pellucid.engine.tensor.solvers import inv, need_floating, need_matrices, need_square, solve
@@ -86,6 +86,7 @@ def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
     >>> torch.linalg.qr(torch.eye(2)).R.shape
     torch.Size([2, 2])
     """
+    need_str(mode, "qr", "mode", 2)
     need_matrices(A, "linalg.qr")
     check(
         mode in ("reduced", "complete", "r"),
@@ -146,6 +147,7 @@ def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:  # noqa: N803
     >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
     tensor([1., 2.])
     """
+    need_str(UPLO, "eigvalsh", "UPLO", 2)
     need_square(A, "linalg.eigh")
     return ops.eigvalsh(A, UPLO=_uplo(UPLO), out=out)
 
@@ -217,6 +219,7 @@ def pinverse(input: Any, rcond: float = 1e-15) -> Any:
     >>> torch.pinverse(torch.tensor([[2.0]]))
     tensor([[0.5000]])
     """
+    rcond = as_float(rcond, "pinverse", "rcond", 2)
     return pinv(input, rcond)
 
 
@@ -279,6 +282,8 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     >>> torch.linalg.lstsq(torch.tensor([[1.0], [1.0]]), torch.tensor([[1.0], [3.0]])).solution
     tensor([[2.0000]])
     """
+    if rcond is not None:
+        rcond = as_float(rcond, "lstsq", "rcond", 3)
     name = "torch.linalg.lstsq"
     a, b = need_tensor(A, "linalg_lstsq")._meta, need_tensor(B, "linalg_lstsq", "B", 2)._meta
     check(a.ndim >= 2, f"{name}: input must have at least 2 dimensions.")

@@ -9,6 +9,7 @@ from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import exponential as ops
 from pellucid.engine.tensor.arguments import (
+    as_int,
     binary,
     binary_of_tensors,
     deliver,
@@ -20,6 +21,7 @@ from pellucid.engine.tensor.arguments import (
     need_tensor,
     unary,
 )
+from pellucid.engine.tensor.overrides import infix_with
 
 exp = unary(ops.exp, "exp", "e to the power of each element.", "torch.exp(torch.tensor([0.0]))\n    tensor([1.])")
 exp2 = unary(ops.exp2, "exp2", "2 to the power of each element.", "torch.exp2(torch.tensor([3.0]))\n    tensor([8.])")
@@ -98,6 +100,7 @@ def round(input: Any, *, decimals: int = 0, out: Any = None) -> Any:
     >>> torch.round(torch.tensor([0.5, 1.5, 2.5]))
     tensor([0., 2., 2.])
     """
+    decimals = as_int(decimals, "round", "decimals", 0)
     need_tensor(input, "round")
     return ops.round_(input, out=out) if decimals == 0 else ops.round_decimals(input, decimals=int(decimals), out=out)
 
@@ -187,10 +190,10 @@ class ExponentialMethods:
         return abs(self)
 
     def __pow__(self, exponent: Any) -> Any:
-        return pow(self, exponent) if isinstance(exponent, TensorData) or is_number(exponent) else NotImplemented
+        return pow(self, exponent) if isinstance(exponent, TensorData) or is_number(exponent) else infix_with(self, exponent, "__pow__")
 
     def __rpow__(self, base: Any) -> Any:
-        return pow(base, self) if isinstance(base, TensorData) or is_number(base) else NotImplemented
+        return pow(base, self) if isinstance(base, TensorData) or is_number(base) else infix_with(self, base, "__rpow__")
 
     def __ipow__(self, exponent: Any) -> Any:
         return self.pow_(exponent)

@@ -20,7 +20,7 @@ from pellucid.engine.core.modes import state
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import indexing as ops
 from pellucid.engine.ops import memory, shape
-from pellucid.engine.tensor.arguments import as_bool, fitting
+from pellucid.engine.tensor.arguments import as_bool, fitting, need_tensor
 from pellucid.engine.tensor.creation import tensor as make_tensor
 
 _INDEX_KINDS = (dtypes.int64, dtypes.int32, dtypes.uint8, dtypes.bool_)
@@ -324,6 +324,8 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
     >>> torch.index_put(torch.zeros(3), (torch.tensor([0, 2]),), torch.tensor(1.0))
     tensor([1., 0., 1.])
     """
+    need_tensor(input, "index_put")
+    need_tensor(values, "index_put", "values", 3)
     if input.is_meta and any(isinstance(each, TensorData) and each._meta.dtype is dtypes.bool_ for each in indices):
         return input.clone()  # where a mask is true is data
     cursor = _apply_tensors(input, indices)
@@ -363,6 +365,7 @@ def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
     tensor([[1],
             [3]])
     """
+    need_tensor(input, "nonzero")
     as_bool(as_tuple, "nonzero", "as_tuple")
     if not as_tuple:
         return ops.nonzero(input, out=out)

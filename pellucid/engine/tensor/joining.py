@@ -10,7 +10,7 @@ from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check, wrap_dim, wrap_dims
 from pellucid.engine.ops import joining as ops
 from pellucid.engine.ops import selection, shape
-from pellucid.engine.tensor.arguments import as_dim, as_ints, as_size, need_tensor, presented
+from pellucid.engine.tensor.arguments import as_dim, as_int, as_ints, as_size, need_str, need_tensor, presented
 
 
 def _list(tensors: Any, function: str) -> list[Any]:
@@ -34,6 +34,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
     tensor([1, 2, 3])
     """
+    dim = as_int(dim, "cat", "dim", 2)
     parts = _list(tensors, "cat")
     check(parts, "torch.cat(): expected a non-empty list of Tensors", ValueError)
     for position, each in enumerate(parts):
@@ -59,6 +60,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     tensor([[1, 2],
             [3, 4]])
     """
+    dim = as_int(dim, "stack", "dim", 2)
     parts = _list(tensors, "stack")
     check(parts, "stack expects a non-empty TensorList")
     first = parts[0]._meta
@@ -190,6 +192,7 @@ def tile(input: Any, *dims: Any) -> Any:
     >>> torch.tile(torch.tensor([1, 2]), (2,))
     tensor([1, 2, 1, 2])
     """
+    need_tensor(input, "tile")
     counts = as_size(dims, "tile", "dims")
     return selection.repeat(input, counts=(*(1,) * (input._meta.ndim - len(counts)), *counts))
 
@@ -251,6 +254,7 @@ def fliplr(input: Any) -> Any:
     >>> torch.fliplr(torch.tensor([[1, 2]]))
     tensor([[2, 1]])
     """
+    need_tensor(input, "fliplr")
     check(input._meta.ndim >= 2, "Input must be >= 2-d.")
     return selection.flip(input, dims=(1,))
 
@@ -262,6 +266,7 @@ def flipud(input: Any) -> Any:
     >>> torch.flipud(torch.tensor([1, 2]))
     tensor([2, 1])
     """
+    need_tensor(input, "flipud")
     check(input._meta.ndim >= 1, "Input must be >= 1-d.")
     return selection.flip(input, dims=(0,))
 
@@ -274,6 +279,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     >>> torch.roll(torch.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
     """
+    need_tensor(input, "roll")
     moves = as_ints(shifts, "roll", "shifts")
     axes = () if dims is None else as_ints(dims, "roll", "dims", 3)
     check(moves, "`shifts` required")
@@ -292,6 +298,8 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     tensor([[2, 4],
             [1, 3]])
     """
+    need_tensor(input, "rot90")
+    k = as_int(k, "rot90", "k", 2)
     check(len(dims) == 2, f"expected total rotation dims == 2, but got dims = {len(dims)}")
     check(input._meta.ndim >= 2, f"expected total dims >= 2, but got total dims = {input._meta.ndim}")
     a, b = [wrap_dim(d, input._meta.ndim) for d in dims]
@@ -317,6 +325,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     tensor([[1],
             [2]])
     """
+    if indexing is not None:
+        need_str(indexing, "meshgrid", "indexing")
     import warnings
 
     vectors = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)

@@ -10,7 +10,8 @@ from pellucid.engine.core.meta import broadcast_shapes
 from pellucid.engine.core.promotion import promote_types, title
 from pellucid.engine.ops import linalg as ops
 from pellucid.engine.ops import shape
-from pellucid.engine.tensor.arguments import deliver, in_place, need_tensor, presented
+from pellucid.engine.tensor.arguments import as_number, deliver, in_place, need_tensor, presented
+from pellucid.engine.tensor.overrides import infix_with
 
 
 def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
@@ -54,6 +55,10 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, ou
     >>> torch.addmm(torch.ones(1), torch.ones(1, 2), torch.ones(2, 1))
     tensor([[3.]])
     """
+    need_tensor(mat1, "addmm", "mat1", 2)
+    need_tensor(mat2, "addmm", "mat2", 3)
+    beta = as_number(beta, "addmm", "beta")
+    alpha = as_number(alpha, "addmm", "alpha")
     return ops.addmm(need_tensor(input, "addmm"), mat1, mat2, beta=_factor(beta), alpha=_factor(alpha), out=out)
 
 
@@ -64,6 +69,10 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
     >>> torch.baddbmm(torch.ones(1), torch.ones(1, 1, 2), torch.ones(1, 2, 1))
     tensor([[[3.]]])
     """
+    need_tensor(batch1, "baddbmm", "batch1", 2)
+    need_tensor(batch2, "baddbmm", "batch2", 3)
+    beta = as_number(beta, "baddbmm", "beta")
+    alpha = as_number(alpha, "baddbmm", "alpha")
     return ops.baddbmm(need_tensor(input, "baddbmm"), batch1, batch2, beta=_factor(beta), alpha=_factor(alpha), out=out)
 
 
@@ -74,6 +83,11 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
     >>> torch.addbmm(torch.zeros(1, 1), torch.ones(3, 1, 2), torch.ones(3, 2, 1))
     tensor([[6.]])
     """
+    need_tensor(input, "addbmm")
+    need_tensor(batch1, "addbmm", "batch1", 2)
+    need_tensor(batch2, "addbmm", "batch2", 3)
+    beta = as_number(beta, "addbmm", "beta")
+    alpha = as_number(alpha, "addbmm", "alpha")
     product = ops.bmm(batch1, batch2).sum(0, dtype=batch1._meta.dtype)
     return deliver(presented(_combined(input, product, beta, alpha), "AddbmmBackward0"), out)
 
@@ -95,6 +109,10 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
     >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3))
     tensor([4., 4.])
     """
+    need_tensor(mat, "addmv", "mat", 2)
+    need_tensor(vec, "addmv", "vec", 3)
+    beta = as_number(beta, "addmv", "beta")
+    alpha = as_number(alpha, "addmv", "alpha")
     result = _combined(need_tensor(input, "addmv"), ops.mv(mat, vec), beta, alpha)
     return deliver(presented(result, "AddmvBackward0"), out)
 
@@ -116,6 +134,8 @@ def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> torch.vdot(torch.tensor([1j]), torch.tensor([1j]))
     tensor(1.+0.j)
     """
+    need_tensor(input, "vdot")
+    need_tensor(other, "vdot", "other", 2)
     from pellucid.engine.ops.arithmetic import conjugate
 
     return deliver(presented(ops.dot(conjugate(input), other), "VdotBackward0"), out)
@@ -129,6 +149,8 @@ def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
     tensor([[3, 4],
             [6, 8]])
     """
+    need_tensor(input, "outer")
+    need_tensor(vec2, "outer", "vec2", 2)
     check(input._meta.ndim == 1, f"outer: Expected 1-D argument self, but got {input._meta.ndim}-D")
     check(vec2._meta.ndim == 1, f"outer: Expected 1-D argument vec2, but got {vec2._meta.ndim}-D")
     return deliver(input.unsqueeze(1) * vec2.unsqueeze(0), out)
@@ -144,6 +166,10 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out
     >>> torch.addr(torch.ones(1, 1), torch.tensor([2.0]), torch.tensor([3.0]))
     tensor([[7.]])
     """
+    need_tensor(vec1, "addr", "vec1", 2)
+    need_tensor(vec2, "addr", "vec2", 3)
+    beta = as_number(beta, "addr", "beta")
+    alpha = as_number(alpha, "addr", "alpha")
     product = outer(vec1, vec2)
     kind = promote_types(need_tensor(input, "addr")._meta.dtype, product._meta.dtype)
     for name, each in (("beta", beta), ("alpha", alpha)):
@@ -248,7 +274,7 @@ class MatrixProductMethods:
     matmul = matmul
 
     def __matmul__(self: Any, other: Any) -> Any:
-        return matmul(self, other) if isinstance(other, TensorData) else NotImplemented
+        return matmul(self, other) if isinstance(other, TensorData) else infix_with(self, other, "__matmul__")
 
     def __rmatmul__(self: Any, other: Any) -> Any:
-        return matmul(other, self) if isinstance(other, TensorData) else NotImplemented
+        return matmul(other, self) if isinstance(other, TensorData) else infix_with(self, other, "__rmatmul__")

@@ -9,7 +9,16 @@ from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check, wrap_dim
 from pellucid.engine.ops import norms as ops
-from pellucid.engine.tensor.arguments import as_bool, as_dims, as_ints, deliver, need_tensor, presented
+from pellucid.engine.tensor.arguments import (
+    as_bool,
+    as_dims,
+    as_int,
+    as_ints,
+    as_number,
+    deliver,
+    need_tensor,
+    presented,
+)
 
 
 def vector_norm(
@@ -121,6 +130,7 @@ def norm(
     >>> torch.norm(torch.tensor([3.0, 4.0]))
     tensor(5.)
     """
+    as_bool(keepdim, "norm", "keepdim", 4)
     need_tensor(input, "norm")
     if p == "nuc":
         if dim is None:
@@ -140,6 +150,7 @@ def dist(input: Any, other: Any, p: float = 2) -> Any:
     >>> torch.dist(torch.zeros(2), torch.tensor([3.0, 4.0]))
     tensor(5.)
     """
+    p = as_number(p, "dist", "p", 3)
     return presented(norm(input - other, p), "DistBackward0")
 
 
@@ -150,6 +161,10 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float, *, out: Any = None) -
     >>> torch.renorm(torch.tensor([[3.0, 4.0]]), 2, 0, 1.0)
     tensor([[0.6000, 0.8000]])
     """
+    need_tensor(input, "renorm")
+    p = as_number(p, "renorm", "p", 2)
+    dim = as_int(dim, "renorm", "dim", 3)
+    maxnorm = as_number(maxnorm, "renorm", "maxnorm", 4)
     ndim = input._meta.ndim
     check(p > 0, "renorm: non-positive norm not supported")
     check(ndim > 1, f"renorm: input needs at least 2 dimensions, got {ndim} dimensions")

@@ -136,6 +136,18 @@ def _duck_types_exist() -> None:
     switch(1)
 
 
+def infix_with(tensor: Any, other: Any, operator: str) -> Any:
+    """What a type that is no tensor makes of an infix operator on a tensor; NotImplemented where it does not override.
+
+    Raw operators end here with an operand that they do not know: the first such operand of a program is noticed so.
+    """
+    if state.level or not overrides(type(other)):
+        return NotImplemented
+    from pellucid.engine.tensor.overridable_methods import public_form
+
+    return public_form(operator)(tensor, other)
+
+
 def dispatch(function: Callable[..., Any], overriding: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What the innermost mode, or else the first overriding argument that does not return NotImplemented, makes of a
     call.

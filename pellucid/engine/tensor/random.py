@@ -292,9 +292,8 @@ def _normal_into(out: Any, mean: Any, std: Any, generator: Any) -> Any:
     """
     if not isinstance(std, TensorData):
         return normal_(out, 0.0, std, generator=generator).add_(mean)
-    shape = std._meta.shape
-    if isinstance(mean, TensorData):
-        shape = broadcast_shapes(mean._meta.shape, shape)
+    several = [each._meta.shape for each in (mean, std) if isinstance(each, TensorData)]
+    shape = broadcast_shapes(*several)
     if out._meta.shape != shape:
         resize_out(out, std._meta.like(shape))
     return normal_(out, 0.0, 1.0, generator=generator).mul_(std).add_(mean)

@@ -16,7 +16,7 @@ from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.sparse import not_for_sparse
 from pellucid.engine.ops import memory
 from pellucid.engine.ops import ranges as ops
-from pellucid.engine.tensor.arguments import as_int, as_size, fitting, is_number, need_tensor
+from pellucid.engine.tensor.arguments import as_int, as_number, as_size, fitting, is_number, need_tensor
 from pellucid.engine.tensor.creation import check_layout, empty, full, tensor
 from pellucid.engine.tensor.layout import layout as layout_type
 from pellucid.engine.tensor.layout import memory_format as format_type
@@ -53,6 +53,8 @@ def arange(
     >>> torch.arange(1, 2.5, 0.5)
     tensor([1.0000, 1.5000, 2.0000])
     """
+    if end is not None:
+        end = as_number(end, "arange", "end", 2)
     refuse_pinning(pin_memory, device)
     check_layout(layout)
     if start is None and end is None:
@@ -100,6 +102,10 @@ def range_(
     >>> torch.arange(0, 3)
     tensor([0, 1, 2])
     """
+    start = as_number(start, "range", "start", 1)
+    if end is not None:
+        end = as_number(end, "range", "end", 2)
+    step = as_number(step, "range", "step", 3)
     if end is None:
         raise TypeError("range() missing 1 required argument: 'end': range(start, end) includes both")
     warnings.warn(
@@ -281,6 +287,7 @@ def full_like(
     >>> torch.full_like(torch.ones(2), 7)
     tensor([7., 7.])
     """
+    fill_value = as_number(fill_value, "full_like", "fill_value", 2)
     refuse_pinning(pin_memory, input._meta.device if device is None and isinstance(input, TensorData) else device)
     check_layout(layout)
     meta: Meta = need_tensor(input, "full_like")._meta

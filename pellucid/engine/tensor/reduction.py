@@ -17,6 +17,7 @@ from pellucid.engine.tensor.arguments import (
     as_bool,
     as_dim,
     as_dims,
+    as_int,
     as_ints,
     deliver,
     in_place,
@@ -66,6 +67,7 @@ def nansum(
     >>> torch.nansum(torch.tensor([1.0, float("nan")]))
     tensor(1.)
     """
+    need_tensor(input, "nansum")
     as_bool(keepdim, "nansum", "keepdim", 3)
     check(not input._meta.dtype.is_complex, "nansum does not support complex inputs")
     if input._meta.dtype.category < 2:
@@ -107,6 +109,7 @@ def nanmean(
     >>> torch.nanmean(torch.tensor([1.0, float("nan"), 3.0]))
     tensor(2.)
     """
+    need_tensor(input, "nanmean")
     as_bool(keepdim, "nanmean", "keepdim", 3)
     check(
         input._meta.dtype.category >= 2,
@@ -125,6 +128,8 @@ def prod(
     >>> torch.prod(torch.tensor([2.0, 3.0]))
     tensor(6.)
     """
+    if dim is not None:
+        dim = as_int(dim, "prod", "dim", 2)
     meta = need_tensor(input, "prod")._meta
     kind = _out_type(dtype, out) or _sum_type(meta.dtype)
     dims = None if dim is None else (as_dim(dim, meta.ndim, "prod"),) if meta.ndim else (as_dim(dim, 0, "prod"),)[:0]
@@ -278,6 +283,7 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = No
     >>> torch.aminmax(torch.tensor([1, 5, 3])).max
     tensor(5)
     """
+    need_tensor(input, "aminmax")
     dims = None if dim is None else ((as_dim(dim, input._meta.ndim, "aminmax"),) if input._meta.ndim else ())
     for target in out if isinstance(out, tuple | list) else ():
         check(
@@ -299,7 +305,7 @@ def _extreme(name: str, input: Any, dim: Any, keepdim: bool, other: Any, out: An
         return (comparison.maximum if name == "max" else comparison.minimum)(input, other, out=out)
     if dim is None:
         return (ops.max_all if name == "max" else ops.min_all)(input, out=out)
-    if not hasattr(dim, "__index__"):
+    if not hasattr(dim, "__index__") or isinstance(dim, bool):
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got (dim={type(dim).__name__}, ), but "
             "expected an int or a Tensor"

@@ -142,6 +142,8 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     >>> torch.bincount(torch.tensor([0, 2, 2]))
     tensor([1, 0, 2])
     """
+    if weights is not None:
+        need_tensor(weights, "bincount", "weights", 2)
     need_tensor(input, "bincount")
     length = as_int(minlength, "bincount", "minlength", 3)
     if weights is None:
@@ -378,6 +380,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
             [1, 3],
             [2, 3]])
     """
+    need_tensor(input, "combinations")
     check(input._meta.ndim == 1, f"Expect a 1D vector, but got shape {list(input._meta.shape)}")
     size = as_int(r, "combinations", "r")
     check(size >= 0, f"Expect a non-negative number, but got {size}")

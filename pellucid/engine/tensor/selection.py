@@ -15,10 +15,12 @@ from pellucid.engine.tensor.arguments import (
     as_bool,
     as_dim,
     as_int,
+    as_number,
     deliver,
     in_place,
     is_number,
     need_apart,
+    need_str,
     need_tensor,
     presented,
 )
@@ -56,6 +58,8 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     >>> torch.take_along_dim(torch.tensor([[3, 1]]), torch.tensor([[1]]), 1)
     tensor([[1]])
     """
+    need_tensor(input, "take_along_dim")
+    need_tensor(indices, "take_along_dim", "indices", 2)
     check(
         indices._meta.dtype is dtypes.int64,
         f"torch.take_along_dim(): dtype of indices should be Long but got {title(indices.dtype)}",
@@ -138,6 +142,9 @@ def scatter_reduce(
     >>> torch.scatter_reduce(torch.zeros(2), 0, torch.tensor([0, 0]), torch.tensor([1.0, 4.0]), "amax")
     tensor([4., 0.])
     """
+    need_tensor(index, "scatter_reduce", "index", 3)
+    need_tensor(src, "scatter_reduce", "src", 4)
+    need_str(reduce, "scatter_reduce", "reduce", 5)
     axis = _axis(input, dim, "scatter_reduce")
     return ops.scatter_reduce(
         input,
@@ -159,6 +166,9 @@ def index_reduce(
     >>> torch.index_reduce(torch.ones(2), 0, torch.tensor([0, 0]), torch.tensor([2.0, 3.0]), "prod")
     tensor([6., 1.])
     """
+    need_tensor(index, "index_reduce", "index", 3)
+    need_tensor(source, "index_reduce", "source", 4)
+    need_str(reduce, "index_reduce", "reduce", 5)
     axis = _axis(input, dim, "index_reduce")
     check(
         reduce in ("prod", "mean", "amax", "amin"),
@@ -213,6 +223,9 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, 
     >>> torch.index_add(torch.zeros(3), 0, torch.tensor([0, 0]), torch.ones(2))
     tensor([2., 0., 0.])
     """
+    need_tensor(index, "index_add", "index", 3)
+    need_tensor(source, "index_add", "source", 4)
+    alpha = as_number(alpha, "index_add", "alpha")
     return ops.index_add(input, source, index, dim=_axis(input, dim, "index_add"), alpha=alpha, out=out)
 
 
@@ -223,6 +236,8 @@ def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None
     >>> torch.index_copy(torch.zeros(3), 0, torch.tensor([2]), torch.ones(1))
     tensor([0., 0., 1.])
     """
+    need_tensor(index, "index_copy", "index", 3)
+    need_tensor(source, "index_copy", "source", 4)
     return ops.index_copy(input, source, index, dim=_axis(input, dim, "index_copy"), out=out)
 
 
@@ -279,6 +294,9 @@ def masked_scatter(input: Any, mask: Any, source: Any, *, out: Any = None) -> An
     >>> torch.masked_scatter(torch.zeros(3), torch.tensor([True, False, True]), torch.tensor([7.0, 8.0]))
     tensor([7., 0., 8.])
     """
+    need_tensor(input, "masked_scatter")
+    need_tensor(mask, "masked_scatter", "mask", 2)
+    need_tensor(source, "masked_scatter", "source", 3)
     check(
         input._meta.dtype is source._meta.dtype,
         f"masked_scatter: expected self and source to have same dtypes but got {title(input.dtype)} and "
@@ -373,6 +391,7 @@ def diag(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
     tensor([[1, 0],
             [0, 2]])
     """
+    diagonal = as_int(diagonal, "diag", "diagonal", 2)
     ndim = need_tensor(input, "diag")._meta.ndim
     check(ndim in (1, 2), f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
     if ndim == 2:
@@ -388,6 +407,9 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
     tensor([[1, 0],
             [0, 2]])
     """
+    offset = as_int(offset, "diag_embed", "offset", 2)
+    dim1 = as_int(dim1, "diag_embed", "dim1", 3)
+    dim2 = as_int(dim2, "diag_embed", "dim2", 4)
     ndim = need_tensor(input, "diag_embed")._meta.ndim + 1
     a, b = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
     check(a != b, f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -407,6 +429,8 @@ def diagflat(input: Any, offset: int = 0) -> Any:
     tensor([[1, 0],
             [0, 2]])
     """
+    need_tensor(input, "diagflat")
+    offset = as_int(offset, "diagflat", "offset", 2)
     return diag(input.reshape(-1), offset)
 
 
@@ -439,6 +463,8 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
     tensor([[1., 1.],
             [0., 0.]])
     """
+    need_tensor(input, "select_scatter")
+    need_tensor(src, "select_scatter", "src", 2)
     return _replaced(input, input.detach().select(dim, index), src, "select_scatter")
 
 
@@ -458,6 +484,12 @@ def slice_scatter(
     >>> torch.slice_scatter(torch.zeros(3), torch.ones(1), 0, 1, 2)
     tensor([0., 1., 0.])
     """
+    need_tensor(src, "slice_scatter", "src", 2)
+    if start is not None:
+        start = as_int(start, "slice_scatter", "start", 4)
+    if end is not None:
+        end = as_int(end, "slice_scatter", "end", 5)
+    step = as_int(step, "slice_scatter", "step", 6)
     axis = _axis(input, dim, "slice_scatter")
     first, last, gap = slice(start, end, step).indices(input._meta.shape[axis])
     view = shape.slice_(input.detach(), dim=axis, start=first, end=max(first, last), step=gap)
@@ -472,6 +504,8 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
     tensor([[1., 0.],
             [0., 1.]])
     """
+    need_tensor(input, "diagonal_scatter")
+    need_tensor(src, "diagonal_scatter", "src", 2)
     return _replaced(input, input.detach().diagonal(offset, dim1, dim2), src, "diagonal_scatter")
 
 
@@ -482,6 +516,8 @@ def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_off
     >>> torch.as_strided_scatter(torch.zeros(3), torch.ones(1), (1,), (1,), 1)
     tensor([0., 1., 0.])
     """
+    need_tensor(input, "as_strided_scatter")
+    need_tensor(src, "as_strided_scatter", "src", 2)
     return _replaced(input, input.detach().as_strided(size, stride, storage_offset), src, "as_strided_scatter")
 
 
@@ -492,6 +528,7 @@ def argwhere(input: Any) -> Any:
     >>> torch.argwhere(torch.tensor([0, 3]))
     tensor([[1]])
     """
+    need_tensor(input, "argwhere")
     return indexing.nonzero(input)
 
 

@@ -83,11 +83,13 @@ def _view_as_dtype(self: Any, kind: dtype_type) -> Any:
 
 def view_as(self: Any, other: Any) -> Any:
     """A view with the shape of `other`."""
+    need_tensor(other, "view_as", "other", 2)
     return view(self, tuple(other.shape))
 
 
 def reshape_as(self: Any, other: Any) -> Any:
     """Reshaped to the shape of `other`."""
+    need_tensor(other, "reshape_as", "other", 2)
     return reshape(self, tuple(other.shape))
 
 
@@ -101,6 +103,7 @@ def expand(self: Any, *size: Any, implicit: bool = False) -> Any:
 
 def expand_as(self: Any, other: Any) -> Any:
     """Expanded to the shape of `other`."""
+    need_tensor(other, "expand_as", "other", 2)
     return ops.expand(self, size=tuple(other.shape))
 
 
@@ -162,6 +165,7 @@ def adjoint(input: Any) -> Any:
     >>> torch.adjoint(torch.ones(2, 3)).shape
     torch.Size([3, 2])
     """
+    need_tensor(input, "adjoint")
     from pellucid.engine.ops.arithmetic import conjugate
 
     ndim = input._meta.ndim
@@ -259,6 +263,8 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     >>> torch.flatten(torch.ones(2, 3, 4), 1).shape
     torch.Size([2, 12])
     """
+    start_dim = as_int(start_dim, "flatten", "start_dim", 2)
+    end_dim = as_int(end_dim, "flatten", "end_dim", 3)
     meta = need_tensor(input, "flatten")._meta
     if not meta.ndim:
         return reshape(input, 1)
@@ -388,6 +394,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     tensor([[0, 1],
             [1, 2]])
     """
+    need_tensor(input, "as_strided")
     sizes, strides = as_size((size,), "as_strided"), as_size((stride,), "as_strided", "stride")
     offset = input._offset if storage_offset is None else as_int(storage_offset, "as_strided", "storage_offset", 4)
     _check_strided(input, sizes, strides, offset)
@@ -429,6 +436,7 @@ def real(input: Any) -> Any:
     >>> torch.real(torch.tensor([1 + 2j]))
     tensor([1.])
     """
+    need_tensor(input, "real")
     return select(view_as_real(input), -1, 0) if input._meta.dtype.is_complex else input
 
 

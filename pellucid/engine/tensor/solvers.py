@@ -153,6 +153,7 @@ def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
     """
+    as_bool(left, "solve", "left")
     result, info = _solve(A, B, bool(left), "linalg.solve")
     raise_for(info, "torch.linalg.solve", "The solver failed because the input matrix is singular.")
     return deliver(result, out)
@@ -215,6 +216,7 @@ def triangular_solve(
     >>> torch.triangular_solve(torch.ones(1, 1), torch.tensor([[2.0]])).solution
     tensor([[0.5000]])
     """
+    need_tensor(A, "triangular_solve", "A", 2)
     check(
         need_tensor(input, "triangular_solve")._meta.ndim >= 2,
         f"torch.triangular_solve: Expected b to have at least 2 dimensions, but it has {input._meta.ndim} "

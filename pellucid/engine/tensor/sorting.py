@@ -22,6 +22,8 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: Any = None
     >>> torch.sort(torch.tensor([3, 1, 2])).values
     tensor([1, 2, 3])
     """
+    if stable is not None:
+        as_bool(stable, "sort", "stable", 4)
     found = ops.sort(
         input, dim=_axis(input, dim, "sort"), descending=as_bool(descending, "sort", "descending", 3), out=out
     )
@@ -37,6 +39,7 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = 
     >>> torch.argsort(torch.tensor([3, 1, 2]))
     tensor([1, 2, 0])
     """
+    need_tensor(input, "argsort")
     as_bool(stable, "argsort", "stable", 4)
     return deliver(
         ops.sort(
@@ -154,6 +157,9 @@ def unique(
     >>> torch.unique(torch.tensor([3, 1, 1]))
     tensor([1, 3])
     """
+    as_bool(sorted, "unique", "sorted", 2)
+    as_bool(return_inverse, "unique", "return_inverse", 3)
+    as_bool(return_counts, "unique", "return_counts", 4)
     axis = None if dim is None else _axis(input, dim, "unique")
     return _parts(ops.unique(need_tensor(input, "unique"), dim=axis), return_inverse, return_counts)
 
@@ -167,6 +173,8 @@ def unique_consecutive(
     >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
+    as_bool(return_inverse, "unique_consecutive", "return_inverse", 2)
+    as_bool(return_counts, "unique_consecutive", "return_counts", 3)
     axis = None if dim is None else _axis(input, dim, "unique_consecutive")
     return _parts(
         ops.unique_consecutive(need_tensor(input, "unique_consecutive"), dim=axis), return_inverse, return_counts

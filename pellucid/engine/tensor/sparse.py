@@ -170,9 +170,7 @@ def _to_coo(self: Any, wanted: Any, blocksize: Any, dense: Any) -> Any:
         return self if meta.layout == COO else ops.to_coo(self)
     if wanted is not None:
         wanted = as_int(wanted, "to_sparse", "sparse_dim", 1)
-        check(
-            wanted > 0 or not meta.ndim, "dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0"
-        )
+        check(wanted > 0 or not meta.ndim, "dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
         check(
             0 <= wanted <= meta.ndim,
             f"dense_to_sparse: sparse_dim argument must be in [0,{meta.ndim}] range, but {wanted} is given",

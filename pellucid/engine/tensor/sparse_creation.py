@@ -180,9 +180,7 @@ def sparse_compressed_tensor(
     block = 2 if name in (BSR, BSC) else 0
     dense_dim = values._meta.ndim - batch - 1 - block
     check(batch >= 0 and dense_dim >= 0, f"values must have at least {batch + 1 + block} dimensions for {name}")
-    shape = (
-        _compressed_size(name, index, plain, values) if size is None else as_ints(size, "sparse_tensor", "size")
-    )
+    shape = _compressed_size(name, index, plain, values) if size is None else as_ints(size, "sparse_tensor", "size")
     check(
         len(shape) == batch + 2 + dense_dim,
         f"tensor dimensionality must be sum of batch, base, and dense dimensionalities (={batch} + 2 + {dense_dim}) but"

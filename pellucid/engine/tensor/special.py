@@ -10,7 +10,15 @@ from pellucid.engine.core.errors import check
 from pellucid.engine.ops import bessel, error_function, floating_point, gamma, incomplete_gamma
 from pellucid.engine.ops import special as ops
 from pellucid.engine.tensor import return_types
-from pellucid.engine.tensor.arguments import as_int, binary_of_tensors, in_place, need_operand, need_tensor, unary
+from pellucid.engine.tensor.arguments import (
+    as_float,
+    as_int,
+    binary_of_tensors,
+    in_place,
+    need_operand,
+    need_tensor,
+    unary,
+)
 
 erf = unary(
     error_function.erf,
@@ -94,6 +102,8 @@ def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Any:
     >>> torch.logit(torch.tensor([0.5, 1.0]))
     tensor([0., inf])
     """
+    if eps is not None:
+        eps = as_float(eps, "logit", "eps", 2)
     return ops.logit(need_tensor(input, "logit"), eps=None if eps is None or eps < 0 else float(eps), out=out)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pellucid.engine.ops import bessel, exponential, gamma, polynomials
+from pellucid.engine.ops import airy, bessel, exponential, gamma, polynomials
 from pellucid.engine.ops import special as ops
 from pellucid.engine.tensor.arguments import binary, is_number, need_one_tensor, need_operand, need_tensor, unary
 from pellucid.engine.tensor.exponential import round as plain_round
@@ -62,6 +62,7 @@ scaled_modified_bessel_k0 = unary(
 scaled_modified_bessel_k1 = unary(
     bessel.scaled_modified_bessel_k1, "scaled_modified_bessel_k1", "exp(input) * modified_bessel_k1(input)."
 )
+airy_ai = unary(airy.airy_ai, "airy_ai", "Airy's function Ai, a solution of y'' = input * y; without a gradient.")
 spherical_bessel_j0 = unary(
     bessel.spherical_bessel_j0, "spherical_bessel_j0", "sin(input) / input, 1 at 0; without a gradient."
 )

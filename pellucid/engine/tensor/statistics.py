@@ -145,6 +145,9 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     tensor([[ 2., -2.],
             [-2.,  2.]])
     """
+    correction = as_int(correction, "cov", "correction", 0)
+    if fweights is not None:
+        need_tensor(fweights, "cov", "fweights")
     meta = need_tensor(input, "cov")._meta
     check(
         meta.ndim <= 2,
@@ -228,6 +231,10 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     >>> torch.diff(torch.tensor([1, 4, 9]))
     tensor([3, 5])
     """
+    if prepend is not None:
+        need_tensor(prepend, "diff", "prepend", 4)
+    if append is not None:
+        need_tensor(append, "diff", "append", 5)
     ndim = need_tensor(input, "diff")._meta.ndim
     check(ndim > 0, "diff expects input to be at least one-dimensional")
     order = as_int(n, "diff", "n")

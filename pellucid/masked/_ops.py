@@ -82,8 +82,6 @@ def _identity(name: str, kind: dtype_type) -> Any:
 def _kept(name: str, input: Any, mask: Any, identity: Any = None) -> Any:
     """The input with the identity of the reduction where the mask is False."""
     if mask is None:
-        if identity is None and input.dtype in (pellucid.bool, pellucid.complex64, pellucid.complex128):
-            _identity(name, input.dtype)
         return input
     fill = _identity(name, input.dtype) if identity is None else identity
     kept = _input_mask(input, mask)
@@ -141,7 +139,8 @@ def cumsum(input: Any, dim: int, *, dtype: dtype_type | None = None, mask: Any =
     tensor([1., 1., 5.])
     """
     input, mask = _parts(input, mask)
-    return pellucid.cumsum(_kept("cumsum", input, mask), _canonical_dim(dim, input.dim())[0], dtype=dtype)
+    kept = _kept("cumsum", input, mask)
+    return pellucid.cumsum(kept, _canonical_dim(dim, input.dim())[0], dtype=dtype or input.dtype)
 
 
 def cumprod(input: Any, dim: int, *, dtype: dtype_type | None = None, mask: Any = None) -> Tensor:
@@ -152,7 +151,8 @@ def cumprod(input: Any, dim: int, *, dtype: dtype_type | None = None, mask: Any 
     tensor([ 3.,  3., 12.])
     """
     input, mask = _parts(input, mask)
-    return pellucid.cumprod(_kept("cumprod", input, mask), _canonical_dim(dim, input.dim())[0], dtype=dtype)
+    kept = _kept("cumprod", input, mask)
+    return pellucid.cumprod(kept, _canonical_dim(dim, input.dim())[0], dtype=dtype or input.dtype)
 
 
 def amax(
@@ -315,6 +315,11 @@ def norm(
     tensor(5.)
     """
     input, mask = _parts(input, mask)
+    if not (input.dtype.is_floating_point or input.dtype.is_complex):
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got"
+            f" {input.dtype}: convert it first, for example with .float()"
+        )
     order = 2.0 if ord is None else ord
     kept = _kept("norm", input, mask, math.inf if order == -math.inf else 0)
     return pellucid.linalg.vector_norm(
@@ -326,7 +331,7 @@ def _spread(
     input: Any, dim: DimOrDims, unbiased: bool | None, correction: float | None, keepdim: Any, dtype: Any, mask: Any,
 ) -> Tensor:  # fmt: skip
     if unbiased is not None and correction is not None:
-        raise ValueError("Only one of unbiased and correction may be given")
+        raise AssertionError("Only one of unbiased and correction may be given")
     input, mask = _parts(input, mask)
     less: float = int(unbiased) if unbiased is not None else 1 if correction is None else correction
     kind = dtype or input.dtype
@@ -341,7 +346,7 @@ def _spread(
     total = sum(squares, dim, keepdim=keepdim, mask=mask)
     if not keepdim:
         count = count.reshape(total.shape)
-    return pellucid.divide(total, pellucid.clamp(count - less, min=0))
+    return pellucid.divide(total, pellucid.clamp(count - less, min=0)).to(kind)
 
 
 def var(

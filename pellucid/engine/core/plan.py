@@ -334,7 +334,9 @@ def _plan_general(op: Any, metas: tuple[Any, ...], where: device, settings: dict
         return Plan(op, metas, results, _no_data if len(op.outputs) == 1 else lambda arrays, settings: (None,) * count)
     backend = None if op.dynamic else kernels.of_cpu()
     kernel = backend.kernel_for(op, metas, results, settings) if backend else None
-    return Plan(op, metas, results, kernel or _general_kernel(op, metas, results))
+    plan = Plan(op, metas, results, kernel or _general_kernel(op, metas, results))
+    plan.into = getattr(kernel, "into", None)
+    return plan
 
 
 def _general_kernel(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...]) -> Kernel:

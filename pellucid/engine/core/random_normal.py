@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from . import kernels
 from .random_arithmetic import (
     FLOAT_TYPES,
     HALF_TYPES,
@@ -55,6 +56,13 @@ _SQRT_HALF = np.float32(0.707106781186547524)
 _SIN = tuple(map(_f, (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)))
 _COS = tuple(map(_f, (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)))
 _QUARTER_PI = (np.float32(-0.78515625), np.float32(-2.4187564849853515625e-4), _f(-3.77489497744594108e-8))
+_CONSTANTS = {  # for a compiled kernel of the same steps
+    "log": (_LOG_LEADING, *_LOG),
+    "sine": _SIN,
+    "cosine": _COS,
+    "quarter_pi": tuple(map(float, _QUARTER_PI)),
+    "log2": (float(_LOG2_LOW), float(_LOG2_HIGH)),
+}
 _FOUR_OVER_PI = np.float32(1.27323954473516)
 _TWO_PI = np.float32(2 * math.pi)
 _FUSED_STEPS = 16  # in _log and _sin_cos together
@@ -156,6 +164,10 @@ def _box_muller_float64(u1: np.ndarray, u2: np.ndarray) -> tuple[np.ndarray, np.
 
 def _normals_of_blocks(units: np.ndarray) -> np.ndarray:
     """Standard normals from uniforms in blocks of 16: the first eight are radii, the last eight angles."""
+    backend = kernels.of_cpu() if units.dtype == np.float32 else None
+    found = backend.normals(units, **_CONSTANTS) if backend else None
+    if found is not None:
+        return found
     blocks = units.reshape(-1, 2, 8)
     result = np.empty_like(blocks)
     transform = _box_muller_float64 if units.dtype == np.float64 else _box_muller_float32

@@ -45,6 +45,13 @@ class Backend:
         return update(rule, items, settings)
 
     @staticmethod
+    def normals(units: Any, **constants: Any) -> Any:
+        """Standard normals from float32 uniforms in blocks of sixteen; None on processors without fused arithmetic."""
+        from pellucid.engine.backends.cpu import normals
+
+        return normals.normals(units, normals.Constants(**constants)) if normals.available() else None
+
+    @staticmethod
     def set_threads(count: int) -> None:
         """Let kernels use `count` threads."""
         if pool.pool.cache_info().currsize:

@@ -20,6 +20,7 @@ FILES: dict[str, str] = {
         ("layer_norm", "layer_norm_gradients", "batch_norm", "batch_norm_gradients"), "normalization"
     ),
     **dict.fromkeys(("max_pool", "pool_scatter", "avg_pool"), "pooling"),
+    **dict.fromkeys(("clone", "cast", "copy"), "copies"),
     **dict.fromkeys(("embedding", "embedding_rows"), "tables"),
     **dict.fromkeys(("sum", "mean", "amax", "amin", "max_all", "min_all", "prod", "var", "std"), "reduction"),
     **dict.fromkeys(("convolution", "convolution_weight"), "convolution_operators"),

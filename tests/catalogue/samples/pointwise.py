@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..table import FLOATING, Case, Make, Sample, call, pairs
@@ -45,7 +47,7 @@ def edges_but_minus_infinity(make: Make) -> list[Sample]:
 
 
 def without_negative_integers(make: Make) -> list[Sample]:
-    whole = {"low": 0, "high": 4} if not make.is_floating else {}
+    whole: dict[str, Any] = {"low": 0, "high": 4} if not make.is_floating else {}
     return [
         call(make(3, 4), make(3, 4, **whole)),
         call(make(3, 1), make(4, **whole)),

@@ -159,6 +159,8 @@ def _tangent_difference(call: Call, case: Case, reference: ModuleType) -> str:
     outcomes = []
     random = np.random.default_rng(3)
     directions = [random.standard_normal(spec.values.shape) for spec in call.specs]
+    if case.symmetric:
+        directions = [each + np.swapaxes(each, -1, -2) if each.ndim > 1 else each for each in directions]
     for framework in (reference, pellucid):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

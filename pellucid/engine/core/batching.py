@@ -9,6 +9,7 @@ sample, while `grad(vmap(f))` records what happens to the physical tensors.
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -38,7 +39,9 @@ RANDOM = frozenset((
     "fill_random", "bernoulli", "bernoulli_into", "normal_around", "permutation", "multinomial", "sample",
     "rrelu_slopes",
 ))  # fmt: skip
+OVERWRITING = frozenset(("copy", "fill", "fill_from", "zero", "fill_random"))  # whatever stood there before
 _DROPS_SAME = frozenset(("bernoulli", "normal_around", "multinomial", "sample", "rrelu_slopes"))
+_serials = itertools.count()
 rules: dict[str, Rule] = {}  # by operator; an operator without a rule runs once per sample
 
 
@@ -46,6 +49,8 @@ class Unreadable:
     """Stands where a tensor has its array: NumPy code that meets it says what went wrong."""
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage: it is a sample inside vmap")
 
     def _refuse(self, *args: Any, **settings: Any) -> NoReturn:
@@ -158,6 +163,7 @@ class VmapLevel:
         self.size = size
         self.randomness = randomness
         self.number = state.transforms + 1  # as PyTorch counts levels
+        self.serial = next(_serials)  # a level that starts later runs inside
 
     def owns(self, x: Any) -> bool:
         """Whether `x` is a batched tensor of this level."""
@@ -281,6 +287,9 @@ class VmapLevel:
             if recorded:
                 lifted = tuple([self.lift(x) for x in operands])
                 node = graph.prepare_in_place(op, plan, lifted, settings, target)
+        if state.grad_enabled and operands[0] is target and op.name not in OVERWRITING:
+            kept = by_name["clone"](value)  # what is recorded may save it, and it is about to be overwritten
+            operands = (batched(kept, axis, self), *operands[1:])
         found, from_axis = self._compute(op, plan, operands, settings)
         if from_axis is not None and axis is not None:
             found = move(found, from_axis, axis)
@@ -433,16 +442,31 @@ def alike(made: Any, like: Any) -> Any:
     """A fresh tensor, one for each sample where `like` has samples: what is made like a batched tensor may be written
     to.
     """
-    storage = like._storage
+    storage, mine = like._storage, made._storage
     if storage.__class__ is not BatchedStorage:
         return made
+    level = storage.level
+    if mine.__class__ is BatchedStorage and mine.level.serial >= level.serial:  # the innermost level is outermost here
+        rest = storage.physical if mine.level is level else like
+        if mine.level is not level or mine.axis is not None or storage.axis is None:
+            return batched(alike(mine.physical, rest), mine.axis, mine.level)
+        made = mine.physical
     inner = alike(made, storage.physical)
     if storage.axis is None:
         return inner
-    meta: Meta = made._meta
+    meta: Meta = inner._meta
     strides = (max(meta.numel, 1), *(meta.strides if meta.is_dense else contiguous_strides(meta.shape)))
-    copies = by_name["clone"](repeated(inner, storage.level.size), strides=strides)
-    return batched(copies, 0, storage.level)
+    return batched(by_name["clone"](repeated(inner, level.size), strides=strides), 0, level)
+
+
+def levels_of(tensor: Any) -> set[Any]:
+    """The levels of which the tensor has samples."""
+    found = set()
+    while tensor._storage.__class__ is BatchedStorage:
+        if tensor._storage.axis is not None:
+            found.add(tensor._storage.level)
+        tensor = tensor._storage.physical
+    return found
 
 
 def whole(tensor: Any) -> Any:

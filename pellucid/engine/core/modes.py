@@ -62,6 +62,11 @@ def is_grad_enabled() -> bool:
     return state.grad_enabled
 
 
+def is_differentiated() -> bool:
+    """Whether what is computed now may be differentiated: it is recorded, or carries tangents."""
+    return state.grad_enabled or any([getattr(mode, "carries_tangents", False) for mode in state.stack])
+
+
 def is_inference_mode_enabled() -> bool:
     """Whether `inference_mode` is on in this thread."""
     return state.inference

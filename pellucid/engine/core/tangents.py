@@ -16,6 +16,7 @@ from typing import Any
 from pellucid.engine.core import graph
 from pellucid.engine.core.backward import fit
 from pellucid.engine.core.backward import run as run_backward
+from pellucid.engine.core.batching import alike, levels_of, whole
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.dispatch import plan_of, run_in_place, run_out
 from pellucid.engine.core.graph import OpNode, Recipe, by_name
@@ -29,6 +30,8 @@ rules: dict[str, Rule] = {}
 
 class DualLevel:
     """The mode of one level of forward differentiation."""
+
+    carries_tangents = True
 
     def __init__(self) -> None:
         if not rules:  # by name: the rules are written in operators, which stand above core
@@ -73,6 +76,8 @@ class DualLevel:
     ) -> None:
         outputs = out if isinstance(out, tuple) else (out,)
         found = tangents_of(op, operands, settings, tangents, outputs)
+        if op.kind not in ("view", "views"):  # a result of its own can be written to, so its tangent is its own too
+            found = [each if each is None else _own(each, tangents) for each in found]
         for each, tangent in zip(outputs, found, strict=True):
             if tangent is not None:
                 self.attach(each, tangent)
@@ -110,43 +115,79 @@ class DualLevel:
         if is_dual:
             from pellucid.engine.core.dispatch import run
 
-            value = run(op, operands, settings)
-            tangent = tangents_of(op, operands, settings, tangents, (value,))[0]
+            given = operands
+            if state.grad_enabled and operands[0] is target:  # what is recorded may save it
+                given = (by_name["clone"](target), *operands[1:])
+            value = run(op, given, settings)
+            tangent = tangents_of(op, given, settings, tangents, (value,))[0]
         else:
             tangent = graph.zeros(target._meta)
+        old = by_name["clone"](before) if before is not None and state.grad_enabled else None
         run_in_place(op, target, operands, settings)
         self._write(target, before, tangent if tangent is not None else graph.zeros(target._meta))
+        self._mark_saved(op, target, old)
         return target
+
+    def _mark_saved(self, op: Any, target: Any, old: Any) -> None:
+        """What the node of an in-place call keeps are other tensors over the same data, and a copy of what was there."""
+        node = target._grad_fn if target._base is None else target._base._grad_fn
+        if isinstance(node, graph.CopySlices):
+            node = node.function
+        if not isinstance(node, OpNode) or node.op is not op or node.saved is graph.RELEASED:
+            return
+        for (kind, index), saved in (node.saved or {}).items():
+            if kind == "input" and index:
+                continue
+            tangent = self.tangent(target) if kind == "output" else old
+            kept = saved.tensor
+            if kept is not None and tangent is not None and kept is not target:
+                self.attach(kept, tangent)
 
     def _of_view(self, target: Any) -> Any:
         """The tangent of a tensor, or, for a view made before its base became dual, the part of the base's tangent."""
         own = self.tangent(target)
         if own is not None or target._base is None:
             return own
-        whole = self.tangent(target._base)
-        if whole is None:
+        around = self.tangent(target._base)
+        if around is None:
             return None
-        part = _part(whole, target._base, target)
+        part = _part(around, target._base, target)
         target.__dict__.setdefault("_tangents", {})[self] = part
         self._members.append(weakref.ref(target))
         return part
 
     def _write(self, target: Any, before: Any, tangent: Any) -> None:
         """Put the tangent into the target's, which views of it share; a base without one gets zeros around it."""
+        root = target if target._base is None else target._base
         if before is None and target._base is not None:
-            self.attach(target._base, graph.zeros(target._base._meta))
+            self.attach(root, alike(graph.zeros(root._meta), tangent))
             before = self._of_view(target)
         if before is None:
             self.attach(target, tangent)
             return
+        if not levels_of(tangent) <= levels_of(before):  # a tangent per sample does not fit into one for all
+            held = self.tangent(root)
+            self.attach(root, alike(by_name["clone"](before if held is None else held), tangent))
+            if root is not target:
+                target.__dict__["_tangents"].pop(self)
+            before = self._of_view(target)
         if before._meta.dtype is not tangent._meta.dtype:
             tangent = by_name["cast"](tangent, dtype=before._meta.dtype)
         run_in_place(by_name["copy"], before, (before, tangent), {})
 
 
-def _part(whole: Any, base: Any, view: Any) -> Any:
+def _own(tangent: Any, others: list[Any]) -> Any:
+    """The tangent, or a copy where it shares memory with other tensors."""
+    shown = whole(tangent)
+    shared = any(other is not None and whole(other)._storage is shown._storage for other in others)
+    if not shared and shown._base is None and not shown._meta.has_overlap:
+        return tangent
+    return by_name["clone"](tangent)
+
+
+def _part(tangent: Any, base: Any, view: Any) -> Any:
     return by_name["as_strided"](
-        whole,
+        tangent,
         size=tuple(view._meta.shape),
         stride=view._meta.strides,
         storage_offset=view._offset - base._offset,
@@ -184,13 +225,14 @@ def tangents_of(
     if not any(floating) or op.dynamic:
         return [None] * len(outputs)
     if op.zero_gradient:
-        return [graph.zeros(each._meta) if is_one else None for each, is_one in zip(outputs, floating, strict=True)]
+        return [_zeros(each, tangents) if is_one else None for each, is_one in zip(outputs, floating, strict=True)]
     rule = rules.get(op.name)
     if op.kind in ("view", "views"):
         found = rule(operands, tangents, settings) if rule else _view_of(op, tangents[0], settings)
         return list(found) if isinstance(found, tuple) else [found]
     if rule is not None:
-        return [_shaped(rule(operands, tangents, settings), outputs[0])]
+        found = rule(operands, tangents, settings)
+        return [_zeros(outputs[0], tangents) if found is None else _shaped(found, outputs[0])]
     if not op.rules:
         raise NotImplementedError(
             f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet:"
@@ -209,10 +251,17 @@ def _view_of(op: Any, tangent: Any, settings: dict[str, Any]) -> Any:
     return op(tangent, **settings)
 
 
+def _zeros(output: Any, tangents: list[Any]) -> Any:
+    """A tangent of zeros, per sample where the others are per sample, so that they can be written into it."""
+    made = graph.zeros(output._meta)
+    for each in tangents:
+        if each is not None:
+            made = alike(made, each)
+    return made
+
+
 def _shaped(tangent: Any, output: Any) -> Any:
     """The tangent in the result's dtype and shape."""
-    if tangent is None:
-        return graph.zeros(output._meta)
     if tangent._meta.dtype is not output._meta.dtype:
         tangent = by_name["cast"](tangent, dtype=output._meta.dtype)
     if tangent._meta.shape != output._meta.shape:
@@ -249,7 +298,7 @@ def _by_slopes(op: Any, operands: tuple[Any, ...], settings: dict[str, Any], tan
         if turned is not None:
             turned = _shaped(turned, output)
             total = turned if total is None else by_name["add"](total, turned)
-    return _shaped(total, output)
+    return _zeros(output, tangents) if total is None else _shaped(total, output)
 
 
 def _by_two_passes(
@@ -281,7 +330,10 @@ def _by_two_passes(
     results = []
     for each, probe in zip(outputs, probes, strict=True):
         tangent = None if probe is None else next(found)
-        results.append(None if probe is None else _shaped(released(tangent, own), each))
+        if probe is None:
+            results.append(None)
+        else:
+            results.append(_zeros(each, tangents) if tangent is None else _shaped(released(tangent, own), each))
     return results
 
 

@@ -12,7 +12,7 @@ from pellucid.engine.core.dtypes import HALF, float32
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import Meta
-from pellucid.engine.core.modes import state
+from pellucid.engine.core.modes import is_differentiated
 from pellucid.engine.core.op import op
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops.arithmetic import add, conjugate, mul, sub
@@ -140,7 +140,7 @@ def _normalise(x: np.ndarray, centre: np.ndarray, scale: np.ndarray, weight: Any
 
 def _normalised_gradient(dy: Any, x: Any, centre: Any, scale: Any, dim: Ints) -> Any:
     """The gradient through (x - mean) / std for statistics taken over `dim`; dy is that of the normalised values."""
-    if state.grad_enabled:  # for a second gradient the statistics are functions of x too
+    if is_differentiated():  # for a second gradient the statistics are functions of x too
         centre, scale = _differentiable_statistics(x, centre, scale, dim)
     hat = mul(sub(x, centre), scale)
     kind = dy._meta.dtype
@@ -163,7 +163,7 @@ def _inverse_square(scale: Any) -> Any:
 
 
 def _hat(x: Any, centre: Any, scale: Any, dim: Ints | None) -> Any:
-    if state.grad_enabled and dim is not None:
+    if is_differentiated() and dim is not None:
         centre, scale = _differentiable_statistics(x, centre, scale, dim)
     return mul(sub(x, centre), scale)
 

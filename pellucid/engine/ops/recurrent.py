@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pellucid.engine.core.meta import Meta
-from pellucid.engine.core.modes import state
+from pellucid.engine.core.modes import is_differentiated
 from pellucid.engine.core.op import op
 from pellucid.engine.ops.arithmetic import add, mul, sub
 from pellucid.engine.ops.exponential import sigmoid, tanh
@@ -49,7 +49,7 @@ def lstm_gates_meta(gates: Meta, c: Meta) -> tuple[Meta, Meta, Meta]:
 
 @lstm_gates.vjp("gates", "c")
 def lstm_gates_gradients(dh: Any, dmemory: Any, gates: Any, c: Any, memory: Any, active: Any) -> Any:
-    if not state.grad_enabled:
+    if not is_differentiated():
         return lstm_gates_slopes(dh, dmemory, c, memory, active)
     i, f, g, o = _parts(gates, 4)
     i, f, g, o = sigmoid(i), sigmoid(f), tanh(g), sigmoid(o)
@@ -103,7 +103,7 @@ def gru_gates_meta(gates: Meta, own: Meta, h: Meta) -> tuple[Meta, Meta]:
 
 @gru_gates.vjp("gates", "own", "h")
 def gru_gates_gradients(dy: Any, gates: Any, own: Any, h: Any, active: Any) -> Any:
-    if not state.grad_enabled:
+    if not is_differentiated():
         return gru_gates_slopes(dy, own, h, active)
     r_in, z_in, n_in = _parts(gates, 3)
     r_own, z_own, n_own = _parts(own, 3)

@@ -11,7 +11,7 @@ from pellucid.engine.core import dtypes
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import Meta
-from pellucid.engine.core.modes import state
+from pellucid.engine.core.modes import is_differentiated
 from pellucid.engine.core.op import by_name, op
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops.arithmetic import add, conjugate, div, mul, sub
@@ -64,7 +64,7 @@ def cumprod_dx(dy: Any, x: Any, y: Any, x_meta: Meta, dim: int) -> Any:
     smooth = div(reversed_cumsum(mul(dy, conjugate(y)), dim), conjugate(safe))
     if not by_name["any"](eq(x, 0), dim=None, keepdim=False).item():
         return smooth
-    if state.grad_enabled:
+    if is_differentiated():
         return _products_without(dy, x, dim, x_meta)
     return where(eq(x, 0), _zeros_gradient(dy, x, dim, x_meta), smooth)
 

@@ -287,6 +287,7 @@ _NOT_ABOUT_TENSORS = (
     "set_num_threads", "set_printoptions", "set_rng_state", "set_warn_always", "tensor", "typename",
     "use_deterministic_algorithms",
 )  # fmt: skip
+_REMOVED = ("eig", "lstsq", "solve", "symeig")
 _OF_NN = ("hardsigmoid", "hardswish", "sigmoid", "tanh", "upsample", "upsample_bilinear", "upsample_nearest")
 _OF_INIT = (
     "calculate_gain", "constant", "dirac", "eye", "kaiming_normal", "kaiming_uniform", "normal", "orthogonal",
@@ -311,8 +312,8 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
     """
     torch: Any = pellucid
     rows = (
-        (torch, _MAKERS + _NOT_ABOUT_TENSORS), (torch.nn.functional, _OF_NN), (torch.nn.init, _OF_INIT),
-        (torch.fft, _OF_FFT), (torch.Tensor, _OF_TENSOR),
+        (torch, (*_MAKERS, *_NOT_ABOUT_TENSORS, *_REMOVED, "matrix_rank")), (torch.nn.functional, _OF_NN), (torch.nn.init, _OF_INIT),
+        (torch.fft, _OF_FFT), (torch.Tensor, _OF_TENSOR + _REMOVED),
     )  # fmt: skip
     return {getattr(space, name) for space, names in rows for name in names}
 

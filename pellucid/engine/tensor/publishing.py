@@ -19,7 +19,7 @@ _PLACES = ("pellucid.engine.tensor.", "pellucid.nn.functional", "pellucid.nn.ini
 _NEVER_ASK = frozenset(
     (
         "calculate_gain", "from_dlpack", "from_numpy", "is_storage", "is_tensor", "set_default_dtype",
-        "set_default_tensor_type", "typename",
+        "set_default_tensor_type", "to_dlpack", "typename",
     )
 )  # fmt: skip
 

@@ -312,8 +312,8 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
     """
     torch: Any = pellucid
     rows = (
-        (torch, (*_MAKERS, *_NOT_ABOUT_TENSORS, *_REMOVED, "matrix_rank")), (torch.nn.functional, _OF_NN), (torch.nn.init, _OF_INIT),
-        (torch.fft, _OF_FFT), (torch.Tensor, _OF_TENSOR + _REMOVED),
+        (torch, (*_MAKERS, *_NOT_ABOUT_TENSORS, *_REMOVED, "matrix_rank")), (torch.nn.functional, _OF_NN),
+        (torch.nn.init, _OF_INIT), (torch.fft, _OF_FFT), (torch.Tensor, _OF_TENSOR + _REMOVED),
     )  # fmt: skip
     return {getattr(space, name) for space, names in rows for name in names}
 

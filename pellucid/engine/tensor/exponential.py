@@ -190,10 +190,16 @@ class ExponentialMethods:
         return abs(self)
 
     def __pow__(self, exponent: Any) -> Any:
-        return pow(self, exponent) if isinstance(exponent, TensorData) or is_number(exponent) else infix_with(self, exponent, "__pow__")
+        return (
+            pow(self, exponent)
+            if isinstance(exponent, TensorData) or is_number(exponent)
+            else infix_with(self, exponent, "__pow__")
+        )
 
     def __rpow__(self, base: Any) -> Any:
-        return pow(base, self) if isinstance(base, TensorData) or is_number(base) else infix_with(self, base, "__rpow__")
+        return (
+            pow(base, self) if isinstance(base, TensorData) or is_number(base) else infix_with(self, base, "__rpow__")
+        )
 
     def __ipow__(self, exponent: Any) -> Any:
         return self.pow_(exponent)

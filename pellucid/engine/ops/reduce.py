@@ -111,7 +111,8 @@ def mean_dx(dy: Any, x_meta: Meta, dim: Dims, keepdim: bool) -> Any:
 def var(x: np.ndarray, *, dim: Dims, correction: float, keepdim: bool) -> np.ndarray:
     """Mean of squared distances from the mean, with n - correction in the denominator (not below 0)."""
     n = count(x.shape, dim)
-    centred = x - np.sum(x, axis=dim, keepdims=True) / np.asarray(n, x.dtype)
+    wide = np.complex128 if x.dtype.kind == "c" else np.float64  # NumPy adds strided runs one by one
+    centred = x - (np.sum(x, axis=dim, keepdims=True, dtype=wide) / n if n else np.nan)
     squares = centred.real**2 + centred.imag**2 if x.dtype.kind == "c" else centred * centred
     return np.sum(squares, axis=dim, keepdims=keepdim) / np.asarray(max(n - correction, 0), squares.dtype)
 

@@ -20,7 +20,7 @@ from pellucid.engine.core.data import TensorData, allocate, wrap
 from pellucid.engine.core.dtypes import float32, float64
 from pellucid.engine.core.meta import Meta
 
-_GRAIN = 16384  # elements that a thread takes at once
+GRAIN = 16384  # elements that a thread takes at once
 _KINDS = (float32, float64)
 
 
@@ -68,7 +68,7 @@ def _narrow(builder: ir.IRBuilder, value: Any, kind: ir.Type) -> Any:
     return builder.fptrunc(value, kind) if isinstance(kind, ir.FloatType) else value
 
 
-def _moments(rows: Rows, pieces: Any, stride: Any, base: Any, count: Any, eps: Any) -> tuple[Any, Any]:
+def moments(rows: Rows, pieces: Any, stride: Any, base: Any, count: Any, eps: Any) -> tuple[Any, Any]:
     """Mean and 1 / deviation of `pieces` runs of `count` elements, `stride` apart."""
     b, span = rows.builder, rows.span
     total = rows.as_float(b.mul(pieces, count))
@@ -98,7 +98,7 @@ def _layer_forward(has_weight: bool, has_bias: bool) -> Callable[[Rows, Any], No
         count = rows.size(0)
         offset = b.mul(item, count)
         place, target = at(b, x, offset), at(b, out, offset)
-        centre, scale = _moments(rows, i64(1), i64(0), place, count, rows.numbers[0])
+        centre, scale = moments(rows, i64(1), i64(0), place, count, rows.numbers[0])
         b.store(centre, at(b, centres, item))
         b.store(scale, at(b, scales, item))
 
@@ -115,7 +115,7 @@ def _layer_forward(has_weight: bool, has_bias: bool) -> Callable[[Rows, Any], No
     return write
 
 
-def _dense(*metas: Any) -> bool:
+def dense(*metas: Any) -> bool:
     """Floats of one type without gaps, row-major, on this device, and some of them."""
     known = [each for each in metas if isinstance(each, Meta)]
     first = known[0]
@@ -124,14 +124,14 @@ def _dense(*metas: Any) -> bool:
     )
 
 
-_UNUSED = np.zeros(1)  # stands for an array that a kernel was written without
+UNUSED = np.zeros(1)  # stands for an array that a kernel was written without
 
 
 @kernel("layer_norm")
 def layer_norm(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...], settings: dict[str, Any]) -> Any:
     """Rows of adjacent floats."""
     x, weight, bias = metas
-    if not _dense(x, weight, bias) or not settings["axes"]:
+    if not dense(x, weight, bias) or not settings["axes"]:
         return None
     count = 1
     for size in x.shape[x.ndim - settings["axes"] :]:
@@ -139,12 +139,12 @@ def layer_norm(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...], setti
     rows = x.numel // count
     spec = (weight is not None, bias is not None)
     call = build("layer_norm", spec, x.dtype, "ppppppdw", _layer_forward(*spec)).call
-    work = jit.extents(rows, max(1, _GRAIN // count), count, release=x.numel > 100_000)
+    work = jit.extents(rows, max(1, GRAIN // count), count, release=x.numel > 100_000)
     eps = float(settings["eps"])
 
     def run(arrays: list[Any], given: dict[str, Any]) -> Any:
         out = [allocate(each) for each in results]
-        call(*out, *[_UNUSED if each is None else each for each in arrays], eps, work)
+        call(*out, *[UNUSED if each is None else each for each in arrays], eps, work)
         return tuple(out)
 
     return run
@@ -202,21 +202,22 @@ def _layer_backward(has_weight: bool, wants_weight: bool, wants_bias: bool) -> C
     return write
 
 
-def _tensors_dense(*values: Any) -> bool:
-    return _dense(*[each._meta for each in values if isinstance(each, TensorData)])
+def are_dense(*values: Any) -> bool:
+    """`dense` of those that are tensors."""
+    return dense(*[each._meta for each in values if isinstance(each, TensorData)])
 
 
 @rule_kernel("layer_norm_gradients")
 def layer_norm_gradients(rule: Any, arguments: dict[str, Any]) -> Any:
     """All three gradients in one visit of each row."""
     dy, x, weight, needs = arguments["dy"], arguments["x"], arguments["weight"], arguments["needs"]
-    if not _tensors_dense(dy, x, weight, arguments["centre"]):
+    if not are_dense(dy, x, weight, arguments["centre"]):
         return None
     meta: Meta = x._meta
     shape = tuple(meta.shape[meta.ndim - arguments["axes"] :])
     count = int(np.prod(shape))
     rows = meta.numel // count
-    block = max(1, rows // 64, _GRAIN // count)
+    block = max(1, rows // 64, GRAIN // count)
     items = -(-rows // block)
     spec = (weight is not None, bool(needs[1]), bool(needs[2]))
     call = build("layer_norm_gradients", spec, meta.dtype, "ppppppppw", _layer_backward(*spec)).call
@@ -225,14 +226,14 @@ def layer_norm_gradients(rule: Any, arguments: dict[str, Any]) -> Any:
 
     def run(given: dict[str, Any]) -> Any:
         dx = allocate(meta)
-        partial = [np.empty((items, count), kind) if need else _UNUSED for need in needs[1:]]
+        partial = [np.empty((items, count), kind) if need else UNUSED for need in needs[1:]]
         scale = given["weight"]
         call(
             dx,
             *partial,
             given["dy"]._array,
             given["x"]._array,
-            _UNUSED if scale is None else scale._array,
+            UNUSED if scale is None else scale._array,
             given["centre"]._array,
             given["scale"]._array,
             work,
@@ -255,7 +256,7 @@ def _batch_forward(has_weight: bool, has_bias: bool) -> Callable[[Rows, Any], No
         count, samples, channels = rows.size(0), rows.size(1), rows.size(2)
         stride = b.mul(channels, count)
         base, target = at(b, x, b.mul(item, count)), at(b, out, b.mul(item, count))
-        centre, scale = _moments(rows, samples, stride, base, count, rows.numbers[0])
+        centre, scale = moments(rows, samples, stride, base, count, rows.numbers[0])
         b.store(centre, at(b, centres, item))
         b.store(scale, at(b, scales, item))
         factor = b.load(at(b, weight, item)) if has_weight else None
@@ -286,18 +287,18 @@ def _spatial(meta: Meta) -> int:
 def batch_norm(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...], settings: dict[str, Any]) -> Any:
     """Channels of images in training; in evaluation NumPy's reference, where convolutions usually fold it anyway."""
     x, weight, bias = metas[:3]
-    if not settings["training"] or not _dense(x, weight, bias) or _spatial(x) < 4 or not results[0].is_contiguous:
+    if not settings["training"] or not dense(x, weight, bias) or _spatial(x) < 4 or not results[0].is_contiguous:
         return None
     spec = (weight is not None, bias is not None)
     call = build("batch_norm", spec, x.dtype, "ppppppdw", _batch_forward(*spec)).call
     channels, count = x.shape[1], _spatial(x)
-    chunk = max(1, _GRAIN // (count * x.shape[0]))
+    chunk = max(1, GRAIN // (count * x.shape[0]))
     work = jit.extents(channels, chunk, count, x.shape[0], channels, release=x.numel > 100_000)
     eps = float(settings["eps"])
 
     def run(arrays: list[Any], given: dict[str, Any]) -> Any:
         out = [allocate(each) for each in results]
-        call(*out, *[_UNUSED if each is None else each for each in arrays[:3]], eps, work)
+        call(*out, *[UNUSED if each is None else each for each in arrays[:3]], eps, work)
         return tuple(out)
 
     return run
@@ -348,14 +349,14 @@ def _batch_backward(has_weight: bool) -> Callable[[Rows, Any], None]:
 def batch_norm_gradients(rule: Any, arguments: dict[str, Any]) -> Any:
     """All three gradients, a channel at a time, in training."""
     dy, x, weight, needs = arguments["dy"], arguments["x"], arguments["weight"], arguments["needs"]
-    if not arguments["training"] or not _tensors_dense(dy, x, weight, arguments["centre"]) or _spatial(x._meta) < 4:
+    if not arguments["training"] or not are_dense(dy, x, weight, arguments["centre"]) or _spatial(x._meta) < 4:
         return None
     meta: Meta = x._meta
     channels, count = meta.shape[1], _spatial(meta)
     call = build(
         "batch_norm_gradients", weight is not None, meta.dtype, "ppppppppw", _batch_backward(weight is not None)
     ).call
-    chunk = max(1, _GRAIN // (count * meta.shape[0]))
+    chunk = max(1, GRAIN // (count * meta.shape[0]))
     work = jit.extents(channels, chunk, count, meta.shape[0], channels, release=meta.numel > 100_000)
     kind, parameter = meta.dtype.numpy, Meta.of((channels,), meta.dtype)
 
@@ -368,7 +369,7 @@ def batch_norm_gradients(rule: Any, arguments: dict[str, Any]) -> Any:
             dbias,
             given["dy"]._array,
             given["x"]._array,
-            _UNUSED if scale is None else scale._array,
+            UNUSED if scale is None else scale._array,
             given["centre"]._array,
             given["scale"]._array,
             work,

@@ -18,14 +18,21 @@ from llvmlite import ir
 from pellucid.engine.backends.cpu import jit
 from pellucid.engine.backends.cpu.emit import at, carrying, counting, extent, i64, intrinsic, scratch
 from pellucid.engine.backends.cpu.registry import kernel
-from pellucid.engine.backends.cpu.span import MAXIMUM, MINIMUM, PRODUCT, SUM, Fold, Span, element_type
+from pellucid.engine.backends.cpu.span import MAXIMUM, MINIMUM, PRODUCT, SUM, Fold, Span, absolute, element_type
 from pellucid.engine.core.data import allocate
 from pellucid.engine.core.dtypes import float32, float64
 from pellucid.engine.core.meta import Meta
 
 _FOLDS = {
     "sum": SUM, "mean": SUM, "prod": PRODUCT, "amax": MAXIMUM, "amin": MINIMUM, "max_all": MAXIMUM, "min_all": MINIMUM,
-    "var": SUM, "std": SUM,
+    "var": SUM, "std": SUM, "norm_1": SUM, "norm_2": SUM, "norm_inf": MAXIMUM, "norm_-inf": MINIMUM,
+    "sum_of_squares": SUM, "root_of_sum": SUM,
+}  # fmt: skip
+_SQUARED, _ROOTED = {"norm_2", "sum_of_squares"}, {"norm_2", "root_of_sum", "std"}
+_SIZED = {"norm_1", "norm_inf", "norm_-inf"}  # of absolute values
+_IN_PARTS = {  # how the parts are reduced, and then their results
+    "mean": ("sum", "mean"), "norm_1": ("norm_1", "sum"), "norm_2": ("sum_of_squares", "root_of_sum"),
+    "norm_inf": ("norm_inf", "amax"), "norm_-inf": ("norm_-inf", "amin"),
 }  # fmt: skip
 _GRAIN = 32768  # elements that a thread takes at once
 _PART = 131_072  # a reduction to few results is cut into parts of about this many elements
@@ -128,7 +135,7 @@ def _rows_kernel(name: str, kind: Any, kept: int, outer: int) -> jit.Kernel:
         with counting(b, begin, end, name="item") as item:
             source, target = _addresses(b, work, 4 + 2 * outer, item, axes)
             base = at(b, x, source)
-            value = _folded(span, fold, work, outer, base, count, lambda place, i, n: span.load(place, i, n))
+            value = _folded(span, fold, work, outer, base, count, lambda place, i, n: _loaded(span, name, place, i, n))
             if name in ("var", "std"):
                 centre = b.fmul(value, factor)
 
@@ -137,13 +144,21 @@ def _rows_kernel(name: str, kind: Any, kept: int, outer: int) -> jit.Kernel:
                     return b.fmul(distance, distance)
 
                 value = b.fmul(_folded(span, fold, work, outer, base, count, squared), correction)
-                value = intrinsic(b, "sqrt", [value]) if name == "std" else value
             elif name == "mean":
                 value = b.fmul(value, factor)
+            value = intrinsic(b, "sqrt", [value]) if name in _ROOTED else value
             b.store(value, at(b, out, target))
         b.ret_void()
 
     return jit.Kernel(f"reduce_{name}_rows", (kind.name, kept, outer), "ppddw", build)
+
+
+def _loaded(span: Span, name: str, place: Any, index: Any, lanes: int) -> Any:
+    """What the reduction called `name` folds of an element."""
+    value = span.load(place, index, lanes)
+    if name in _SQUARED:
+        return span.builder.fmul(value, value)
+    return absolute(span.builder, value) if name in _SIZED else value
 
 
 def _narrow(builder: ir.IRBuilder, value: Any, kind: ir.Type) -> Any:
@@ -189,15 +204,25 @@ def _columns_kernel(name: str, kind: Any, kept: int) -> jit.Kernel:
                 _fill(span, buffer, count, fold)
                 stop = b.add(start, i64(_BLOCK))
                 stop = b.select(b.icmp_signed("<", stop, rows), stop, rows)
-                _add_rows(span, buffer, origin, stride, start, stop, count, fold)
+                _add_rows(span, name, buffer, origin, stride, start, stop, count)
                 _join(span, total, buffer, count, fold)
-            if name == "mean":
-                span.each(
-                    count, lambda i, n: span.store(b.fmul(span.load(total, i, n), span.wide(factor, n)), total, i, n)
-                )
+            _finish(span, name, total, count, factor)
         b.ret_void()
 
     return jit.Kernel(f"reduce_{name}_columns", (kind.name, kept), "ppddw", build)
+
+
+def _finish(span: Span, name: str, total: Any, count: Any, factor: Any) -> None:
+    """What the reduction called `name` still does to its folds."""
+    b = span.builder
+
+    def body(index: Any, lanes: int) -> None:
+        value = span.load(total, index, lanes)
+        value = intrinsic(b, "sqrt", [value]) if name in _ROOTED else b.fmul(value, span.wide(factor, lanes))
+        span.store(value, total, index, lanes)
+
+    if name == "mean" or name in _ROOTED:
+        span.each(count, body)
 
 
 def _fill(span: Span, place: Any, count: Any, fold: Fold) -> None:
@@ -212,16 +237,16 @@ def _join(span: Span, total: Any, part: Any, count: Any, fold: Fold) -> None:
     span.each(count, body)
 
 
-def _add_rows(span: Span, buffer: Any, origin: Any, stride: Any, start: Any, stop: Any, count: Any, fold: Fold) -> None:
+def _add_rows(span: Span, name: str, buffer: Any, origin: Any, stride: Any, start: Any, stop: Any, count: Any) -> None:
     """Fold rows start..stop into the buffer, four at a time."""
-    b = span.builder
+    b, fold = span.builder, _FOLDS[name]
     whole = b.add(start, b.and_(b.sub(stop, start), i64(-4)))
 
     def rows(first: Any, number: int) -> None:
         places = [at(b, origin, b.mul(b.add(first, i64(each)), stride)) for each in range(number)]
 
         def body(index: Any, lanes: int) -> None:
-            found = [span.load(place, index, lanes) for place in places]
+            found = [_loaded(span, name, place, index, lanes) for place in places]
             while len(found) > 1:
                 found = [fold.combine(b, *found[each : each + 2]) for each in range(0, len(found), 2)]
             span.store(fold.combine(b, span.load(buffer, index, lanes), found[0]), buffer, index, lanes)
@@ -274,10 +299,21 @@ def plan(name: str, kind: Any, axes: list[Axis]) -> Run | None:
     return lambda out, x, factor, correction: call(out, x, factor, correction, work)
 
 
+@kernel("vector_norm")
+def vector_norm(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...], settings: dict[str, Any]) -> Any:
+    """Norms of order 1, 2 and infinity."""
+    name = {1.0: "norm_1", 2.0: "norm_2", float("inf"): "norm_inf", float("-inf"): "norm_-inf"}.get(settings["ord"])
+    return None if name is None else _reduced(name, metas[0], results[0], settings)
+
+
 @kernel("sum", "mean", "amax", "amin", "max_all", "min_all", "prod", "var", "std")
 def reduce(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...], settings: dict[str, Any]) -> Any:
+    """Sums, means, extremes, products and variances."""
+    return _reduced(op.name, metas[0], results[0], settings)
+
+
+def _reduced(kind: str, x: Meta, result: Meta, settings: dict[str, Any]) -> Any:
     """Floats of one type in, the same type out."""
-    x, result = metas[0], results[0]
     if x.dtype not in (float32, float64) or result.dtype is not x.dtype or not x.numel or x.has_overlap:
         return None
     if not result.is_contiguous:
@@ -287,16 +323,15 @@ def reduce(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...], settings:
     if not any(axis.result is None for axis in axes):
         return None
     n = x.numel // max(result.numel, 1)
-    rest = n - settings["correction"] if op.name in ("var", "std") else 1
+    rest = n - settings["correction"] if kind in ("var", "std") else 1
     numbers = (1.0 / n, 1.0 / rest if rest > 0 else float("inf"))
-    parts = 1 if op.name in ("var", "std") else _parts(axes)
+    parts = 1 if kind in ("var", "std") else _parts(axes)
     if parts == 1:
-        run = plan(op.name, x.dtype, axes)
+        run = plan(kind, x.dtype, axes)
         return None if run is None else _whole(run, result, numbers)
-    name = "sum" if op.name == "mean" else op.name
-    cut = _cut(axes, parts)
+    name, finish = _IN_PARTS.get(kind, (kind, kind))
     partial = Meta.of((parts, result.numel), x.dtype)
-    first, last = plan(name, x.dtype, cut), plan(op.name, x.dtype, merged_axes(partial, (0,)))
+    first, last = plan(name, x.dtype, _cut(axes, parts)), plan(finish, x.dtype, merged_axes(partial, (0,)))
     if first is None or last is None:
         return None
     return _in_parts(first, last, partial, result, numbers)

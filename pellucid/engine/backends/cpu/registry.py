@@ -19,11 +19,13 @@ FILES: dict[str, str] = {
     **dict.fromkeys(
         ("layer_norm", "layer_norm_gradients", "batch_norm", "batch_norm_gradients"), "normalization"
     ),
+    **dict.fromkeys(("group_norm", "group_norm_gradients"), "group_normalization"),
     **dict.fromkeys(("max_pool", "pool_scatter", "avg_pool"), "pooling"),
     **dict.fromkeys(("clone", "cast", "copy"), "copies"),
     **dict.fromkeys(("embedding", "embedding_rows"), "tables"),
-    **dict.fromkeys(("sum", "mean", "amax", "amin", "max_all", "min_all", "prod", "var", "std"), "reduction"),
+    **dict.fromkeys(("sum", "mean", "amax", "amin", "max_all", "min_all", "prod", "var", "std", "vector_norm"), "reduction"),
     **dict.fromkeys(("convolution", "convolution_weight"), "convolution_operators"),
+    **dict.fromkeys(("attention", "attention_gradients"), "attention_operators"),
     **dict.fromkeys(("mm", "bmm", "addmm", "baddbmm"), "matmul_operators"),
 }  # fmt: skip
 _loaded: set[str] = set()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+from pellucid.engine.core.errors import user_level
+
 __all__ = ["legacy_get_string"]
 
 
@@ -13,7 +15,8 @@ def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warni
     word = "none" if reduce is not None and not reduce else "mean" if average else "sum"
     if emit_warning:
         warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{word}' instead.", stacklevel=3
+            f"size_average and reduce args will be deprecated, please use reduction='{word}' instead.",
+            stacklevel=user_level(),
         )
     return word
 
@@ -24,7 +27,9 @@ def get_enum(reduction: str) -> int:
     if reduction not in numbers:
         raise ValueError(f"{reduction} is not a valid value for reduction; it is 'none', 'mean' or 'sum'")
     if reduction == "elementwise_mean":
-        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=2)
+        warnings.warn(
+            "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=user_level()
+        )
     return numbers[reduction]
 
 

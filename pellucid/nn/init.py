@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pellucid
 from pellucid import Tensor
+from pellucid.engine.core.errors import user_level
 from pellucid.engine.tensor.publishing import publish
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def trunc_normal_(
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
             "incorrect.",
-            stacklevel=2,
+            stacklevel=user_level(),
         )
     kept = _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std)
     with pellucid.no_grad():
@@ -235,7 +236,7 @@ def kaiming_uniform_(
     True
     """
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=user_level())
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
     bound = math.sqrt(3.0) * std
@@ -251,7 +252,7 @@ def kaiming_normal_(
 ) -> Tensor:
     """Normal with standard deviation gain / √fan; `a` is leaky_relu's slope. He et al., ICCV 2015, equation 14."""
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=user_level())
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
     return normal_(tensor, 0, std, generator)
@@ -309,7 +310,7 @@ def _deprecated(new: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     def deprecated_init(*args: Any, **kwargs: Any) -> Tensor:
         message = f"`nn.init.{name}` is now deprecated in favor of `nn.init.{new.__name__}`."
-        warnings.warn(message, FutureWarning, stacklevel=2)
+        warnings.warn(message, FutureWarning, stacklevel=user_level())
         return new(*args, **kwargs)
 
     deprecated_init.__name__ = name

@@ -226,3 +226,15 @@ def test_every_raw_method_has_a_public_form():
     for name in raw_entries():
         form = getattr(pellucid.Tensor, name)
         assert form is not raw_entries()[name] or isinstance(form, bool), name
+
+
+def test_warnings_name_the_users_line():
+    for run in (
+        lambda: pellucid.meshgrid(pellucid.ones(2)),
+        lambda: nn.functional.mse_loss(pellucid.ones(2, 1), pellucid.ones(1)),
+        lambda: nn.L1Loss()(pellucid.ones(2, 1), pellucid.ones(1)),
+        lambda: pellucid.add(pellucid.ones(2), 1, out=pellucid.ones(3)),
+    ):
+        with pytest.warns(UserWarning) as caught:
+            run()
+        assert caught[0].filename == __file__

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pellucid.engine.core.errors import user_level
+
 
 class Determinism:
     """Whether results must be the same in every run; one for the process."""
@@ -27,7 +29,7 @@ class Determinism:
                 "operation,"
                 " or you can use the 'warn_only=True' option, if that's acceptable for your application."
             )
-        warnings.warn(f"{message} 'torch.use_deterministic_algorithms(True, warn_only=True)'.", stacklevel=3)
+        warnings.warn(f"{message} 'torch.use_deterministic_algorithms(True, warn_only=True)'.", stacklevel=user_level())
 
     def fill(self, array: np.ndarray) -> np.ndarray:
         """In this mode, write NaN (True, or the greatest integer) into an array that was just allocated."""

@@ -15,6 +15,7 @@ import numpy as np
 from pellucid.engine.core import graph
 from pellucid.engine.core.data import INFERENCE, TensorData, allocate, make, view_of, wrap
 from pellucid.engine.core.device import META
+from pellucid.engine.core.errors import user_level
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.modes import run_below, state
 from pellucid.engine.core.plan import Plan, make_plan, quietly
@@ -417,7 +418,7 @@ def resize_out(target: Any, meta: Meta) -> None:
             "it, inplace, to zero"
             " elements with t.resize_(0).",
             UserWarning,
-            stacklevel=4,
+            stacklevel=user_level(),
         )
     resize(target, meta.shape, meta.strides)
 

@@ -29,6 +29,14 @@ def user_line() -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "<unknown line>"
 
 
+def user_level() -> int:
+    """The `stacklevel` that makes a warning name the user's line, however many of our frames lie between."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 def type_name(value: object) -> str:
     """How PyTorch's argument errors call the type of `value`."""
     return type(value).__name__

@@ -10,6 +10,8 @@ import warnings
 
 import numpy as np
 
+from pellucid.engine.core.errors import user_level
+
 from .random_arithmetic import (
     BFLOAT16,
     DIGITS,
@@ -255,7 +257,7 @@ def _check_in_range(dtype: np.dtype, value: int, name: str) -> None:
             f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {_C_NAMES[dtype.name]} "
             f"can support discrete uniform distribution only within this range. {dtype.name} skips integers beyond it",
             UserWarning,
-            stacklevel=5,
+            stacklevel=user_level(),
         )
 
 

@@ -13,6 +13,7 @@ from pellucid.engine.core.data import TensorData, from_array, from_storage, wrap
 from pellucid.engine.core.device import CPU, usable
 from pellucid.engine.core.dispatch import forget_plans
 from pellucid.engine.core.dtypes import dtype as dtype_type
+from pellucid.engine.core.errors import user_level
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.op import Op, by_name
 from pellucid.engine.core.storage import Storage
@@ -75,7 +76,7 @@ def tensor(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or"
             " sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
             UserWarning,
-            stacklevel=2,
+            stacklevel=user_level(),
         )
         made = data.detach().clone() if dtype is None else data.detach().to(dtype, copy=True)
         return _require(made.to(where), requires_grad)

@@ -9,7 +9,7 @@ from typing import Any
 from pellucid.engine.core import dtypes
 from pellucid.engine.core.batching import whole as whole_batch
 from pellucid.engine.core.data import TensorData
-from pellucid.engine.core.errors import check, wrap_dim
+from pellucid.engine.core.errors import check, user_level, wrap_dim
 from pellucid.engine.core.promotion import title
 from pellucid.engine.core.typeinfo import finfo
 from pellucid.engine.ops import decompositions as ops
@@ -105,7 +105,7 @@ def torch_qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     warnings.warn(
         "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.",
         UserWarning,
-        stacklevel=2,
+        stacklevel=user_level(),
     )
     return return_types.qr(tuple(qr(input, "reduced" if some else "complete", out=out)))
 

@@ -7,7 +7,7 @@ from typing import Any
 from pellucid.engine.core import dtypes
 from pellucid.engine.core.batching import whole
 from pellucid.engine.core.data import TensorData
-from pellucid.engine.core.errors import check, wrap_dim, wrap_dims
+from pellucid.engine.core.errors import check, user_level, wrap_dim, wrap_dims
 from pellucid.engine.ops import joining as ops
 from pellucid.engine.ops import selection, shape
 from pellucid.engine.tensor.arguments import as_dim, as_int, as_ints, as_size, need_str, need_tensor, presented
@@ -335,7 +335,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
         warnings.warn(
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=user_level(),
         )
     check(
         indexing in (None, "ij", "xy"),

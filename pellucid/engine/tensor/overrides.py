@@ -19,6 +19,7 @@ import numpy as np
 from pellucid.engine.core.data import Classes, TensorData
 from pellucid.engine.core.device import device
 from pellucid.engine.core.dtypes import dtype
+from pellucid.engine.core.errors import user_level
 from pellucid.engine.core.meta import Size
 
 ENABLED, SUBCLASSES_DISABLED, ALL_DISABLED = 0, 1, 2
@@ -168,7 +169,7 @@ def dispatch(function: Callable[..., Any], overriding: list[Any], args: tuple[An
                 "Defining your `__torch_function__ as a plain method is deprecated and will be an error in future, "
                 "please define it as a classmethod.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=user_level(),
             )
         result = method(function, types, args, kwargs)
         if result is not NotImplemented:

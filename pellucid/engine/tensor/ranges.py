@@ -11,7 +11,7 @@ from pellucid.engine.core.batching import alike
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.device import usable
 from pellucid.engine.core.dtypes import dtype as dtype_type
-from pellucid.engine.core.errors import check
+from pellucid.engine.core.errors import check, user_level
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.sparse import not_for_sparse
 from pellucid.engine.ops import memory
@@ -112,7 +112,7 @@ def range_(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
         UserWarning,
-        stacklevel=2,
+        stacklevel=user_level(),
     )
     check_layout(layout)
     first, last, gap = _number(start, "range", "start"), _number(end, "range", "end"), _number(step, "range", "step")

@@ -8,7 +8,7 @@ from typing import Any
 from pellucid.engine.core import dtypes
 from pellucid.engine.core.batching import whole
 from pellucid.engine.core.device import META
-from pellucid.engine.core.errors import check
+from pellucid.engine.core.errors import check, user_level
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import solvers as ops
 from pellucid.engine.ops.decompositions import LinAlgError
@@ -344,7 +344,7 @@ def torch_cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
         "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future "
         "PyTorch release.",
         UserWarning,
-        stacklevel=2,
+        stacklevel=user_level(),
     )
     need_square(input, "cholesky")
     factor, info = ops.cholesky(input, upper=bool(upper))
@@ -458,7 +458,7 @@ def torch_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = Non
         "removed in a future PyTorch"
         " release.",
         UserWarning,
-        stacklevel=2,
+        stacklevel=user_level(),
     )
     need_matrices(A, "torch.lu_factor")
     _needs_pivot(pivot, "lu_factor")
@@ -541,7 +541,7 @@ def torch_lu_solve(input: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None)
         "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch "
         "release.",
         UserWarning,
-        stacklevel=2,
+        stacklevel=user_level(),
     )
     return lu_solve(LU_data, LU_pivots, input, out=out)
 

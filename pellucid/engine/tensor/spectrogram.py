@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from pellucid.engine.core.batching import whole as whole_batch
-from pellucid.engine.core.errors import check
+from pellucid.engine.core.errors import check, user_level
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops.joining import fold_windows
 from pellucid.engine.ops.padding import border_pad, constant_pad
@@ -31,7 +31,7 @@ def _need_window(window: Any, what: str) -> None:
             "and use a rectangular"
             " window, explicitly set `window=torch.ones(n_fft, device=<device>)`.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=user_level(),
         )
 
 
@@ -216,7 +216,7 @@ def _overlapped(frames: Any, window: Any, n_fft: int, hop: int, center: bool, le
             "the tail. Please check your"
             " center and hop_length settings.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=user_level(),
         )
         signal = constant_pad(signal, pad=((0, 0), (0, end - whole)), value=0)
     return signal

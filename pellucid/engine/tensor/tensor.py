@@ -17,6 +17,7 @@ from pellucid.engine.core.batching import UNREADABLE
 from pellucid.engine.core.data import INFERENCE, Classes, TensorData, shallow
 from pellucid.engine.core.device import CPU, META, device
 from pellucid.engine.core.dtypes import dtype
+from pellucid.engine.core.errors import user_level
 from pellucid.engine.core.meta import Size
 from pellucid.engine.core.modes import state
 from pellucid.engine.core.storage import Version
@@ -330,7 +331,7 @@ class TensorMethods(
                 " non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
                 "Tensor instead.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=user_level(),
             )
         return self._grad
 

@@ -11,7 +11,10 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid.engine.core.errors import user_level
+from pellucid.engine.core.modes import state
 from pellucid.engine.core.promotion import title
+from pellucid.engine.ops import attention as ops
 from pellucid.engine.ops.normalization import safe_softmax
 from pellucid.nn.functional.dropout import drop
 
@@ -214,7 +217,7 @@ def _canonical_mask(
     if check_other and other_type is not None and mask.dtype != other_type:
         warnings.warn(
             f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.",
-            stacklevel=3,
+            stacklevel=user_level(),
         )
     if is_float:
         return mask
@@ -415,6 +418,9 @@ def scaled_dot_product_attention(
         return wide.to(query.dtype)
     if enable_gqa:
         key, value = _repeated_heads(query, key, value)
+    if dropout_p == 0.0 and _tiles(query, key, value, attn_mask):
+        factor = query.size(-1) ** -0.5 if scale is None else scale
+        return ops.attention(query, key, value, attn_mask, scale=float(factor), is_causal=bool(is_causal))[0]
     if is_causal:
         attn_mask = pellucid.ones(query.size(-2), key.size(-2), dtype=pellucid.bool, device=query.device).tril()
     factor = (query.size(-1) ** -0.5 if query.size(-1) else 1.0) if scale is None else scale
@@ -430,6 +436,22 @@ def scaled_dot_product_attention(
     if dropout_p > 0.0:
         weights = drop(weights, dropout_p, True, False)
     return weights @ value
+
+
+def _tiles(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> bool:
+    """Whether this is the common case that is one operator, where PyTorch uses its flash kernel too.
+
+    A mode that watches operators, transforms them or records them sees the products and the softmax instead.
+    """
+    if query.dim() != 4 or state.stack or not key.shape == value.shape == (*query.shape[:2], key.size(2), query.size(3)):
+        return False
+    if not query.numel() or not key.numel() or query.dtype not in (pellucid.float32, pellucid.float64):
+        return False
+    if mask is None:
+        return True
+    sizes = zip(reversed(mask.shape), (key.size(2), query.size(2), query.size(1), query.size(0)), strict=False)
+    fits = mask.dim() in (2, 4) and all(size in (1, full) for size, full in sizes)
+    return fits and not mask.requires_grad and mask.dtype in (pellucid.bool, query.dtype)
 
 
 def _check_attended(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool) -> None:

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import pellucid
-from pellucid.engine.core.errors import check
+from pellucid.engine.core.errors import check, user_level
 from pellucid.engine.ops import class_loss, pairwise
 from pellucid.engine.ops import loss as ops
 from pellucid.engine.tensor.arguments import presented
@@ -20,7 +20,7 @@ def _broadcast(input: Any, target: Any) -> tuple[Any, Any]:
         f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely "
         "lead to incorrect"
         " results due to broadcasting. Please ensure they have the same size.",
-        stacklevel=3,
+        stacklevel=user_level(),
     )
     return pellucid.broadcast_tensors(input, target)  # type: ignore[return-value]
 

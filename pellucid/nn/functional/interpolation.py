@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pellucid import Tensor
-from pellucid.engine.core.errors import check
+from pellucid.engine.core.errors import check, user_level
 from pellucid.engine.ops import interpolation as ops
 from pellucid.engine.tensor.arguments import need_tensor
 from pellucid.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
@@ -145,7 +145,9 @@ def upsample(
     >>> torch.nn.functional.upsample(torch.ones(1, 1, 2), scale_factor=2)
     tensor([[[1., 1., 1., 1.]]])
     """
-    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=user_level()
+    )
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
@@ -160,7 +162,8 @@ def upsample_nearest(
     torch.Size([1, 1, 3, 3])
     """
     warnings.warn(
-        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=user_level(),
     )
     return interpolate(input, size, scale_factor, mode="nearest")
 
@@ -176,6 +179,7 @@ def upsample_bilinear(
     tensor([[[[0., 1., 2.]]]])
     """
     warnings.warn(
-        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=user_level(),
     )
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

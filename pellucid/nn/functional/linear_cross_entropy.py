@@ -12,6 +12,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid.autograd import Function
+from pellucid.engine.core.errors import user_level
 
 __all__ = ["linear_cross_entropy"]
 
@@ -55,7 +56,7 @@ def linear_cross_entropy(
             "linear_cross_entropy: ``options`` ignored; chunked path needs reduction in {'mean','sum','none'}, "
             f"label_smoothing == 0, target.dtype == int64, out_features == (). Got reduction={reduction!r}, "
             f"label_smoothing={label_smoothing}, target.dtype={target.dtype}, out_features={tuple(outputs)}.",
-            stacklevel=2,
+            stacklevel=user_level(),
         )
     if outputs:
         rows = math.prod(outputs, start=classes)

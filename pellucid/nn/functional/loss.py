@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pellucid
-from pellucid.engine.core.errors import check
+from pellucid.engine.core.errors import check, user_level
 from pellucid.engine.core.meta import broadcast_shapes
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import class_loss
@@ -228,7 +228,7 @@ def kl_div(
             " size, and aligns with the KL div math definition. 'mean' will be changed to behave the same as "
             "'batchmean' in the next"
             " major release.",
-            stacklevel=2,
+            stacklevel=user_level(),
         )
     name = "sum" if batchmean else reduction_name(size_average, reduce, reduction)
     total = reduced(divergence(input, target, log_target), name)

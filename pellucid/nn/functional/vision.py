@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pellucid import Tensor
-from pellucid.engine.core.errors import check
+from pellucid.engine.core.errors import check, user_level
 from pellucid.engine.ops import grid as grid_ops
 from pellucid.engine.ops import rearrangement as ops
 from pellucid.engine.tensor.arguments import as_int, as_ints, need_tensor
@@ -52,7 +52,7 @@ def grid_sample(
             f" '{padding_mode}'"
         )
     if align_corners is None:
-        warnings.warn(_CHANGED, stacklevel=2)
+        warnings.warn(_CHANGED, stacklevel=user_level())
     return _sample(input, grid, mode, padding_mode, bool(align_corners))
 
 
@@ -117,7 +117,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     """
     need_tensor(theta, "affine_grid")
     if align_corners is None:
-        warnings.warn(_CHANGED, stacklevel=2)
+        warnings.warn(_CHANGED, stacklevel=user_level())
         align_corners = False
     if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
@@ -137,7 +137,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True."
             " This is not"
             " an intended use case of affine_grid. See the documentation of affine_grid for details.",
-            stacklevel=2,
+            stacklevel=user_level(),
         )
     elif min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")

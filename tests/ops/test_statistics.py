@@ -35,6 +35,15 @@ def same(function, *operands, gradients=True):
 DATA = np.random.default_rng(0).standard_normal((3, 4, 5))
 
 
+def grids(*found):
+    """Counts and edges of multi-dimensional histograms, one after the other."""
+    return [each for hist, edges in found for each in (hist, *edges)]
+
+
+def points(f):
+    return f.tensor(DATA.reshape(-1, 3))
+
+
 @pytest.mark.parametrize("interpolation", ["linear", "lower", "higher", "midpoint", "nearest"])
 @pytest.mark.parametrize("dim, keepdim", [(None, False), (None, True), (1, False), (-1, True)])
 def test_quantiles(interpolation, dim, keepdim):
@@ -116,6 +125,16 @@ INTEGERS = {
         f.tensor(DATA), 6, range=(-1.0, 1.0), weight=f.tensor(DATA), density=True
     ),
     "histogram edges": lambda f: f.histogram(f.tensor(DATA), f.tensor([-2.0, 0.0, 0.5, 1.0]).double()),
+    "histogramdd": lambda f: grids(
+        f.histogramdd(points(f), [3, 4, 2]),
+        f.histogramdd(points(f), 3, range=[-1.0, 1.0, -0.5, 0.5, 0.0, 2.0], density=True),
+        f.histogramdd(
+            points(f),
+            [f.tensor([-2.0, 0.0, 0.5]).double(), f.tensor([-1.0, 1.0]).double(), f.tensor([0.0, 2.0]).double()],
+        ),
+        f.histogramdd(points(f)[..., :2], (2, 2), weight=points(f)[..., 2].abs()),
+        f.histogramdd(f.zeros(0, 2), [2, 3]),
+    ),
     "tril_indices": lambda f: (
         f.tril_indices(3, 4, 1),
         f.tril_indices(3, 2, -1),
@@ -149,6 +168,13 @@ ERRORS = {
     "cov": lambda f: f.cov(f.ones(2, 2, 2)),
     "fweights": lambda f: f.cov(f.ones(2, 3), fweights=f.ones(3)),
     "aweights": lambda f: f.cov(f.ones(2, 3), aweights=f.ones(2)),
+    "grid of a vector": lambda f: f.histogramdd(f.ones(3), [3]),
+    "grid bins": lambda f: f.histogramdd(points(f), [2, 2]),
+    "grid range": lambda f: f.histogramdd(points(f), [2, 2, 2], range=[0.0, 1.0]),
+    "grid range the wrong way": lambda f: f.histogramdd(points(f), 2, range=[1.0, 0.0] * 3),
+    "grid weights": lambda f: f.histogramdd(points(f), 2, weight=f.ones(3).double()),
+    "grid of integers": lambda f: f.histogramdd(points(f).long(), 2),
+    "grid of NaN": lambda f: f.histogramdd(points(f) * float("nan"), 2),
     "diff": lambda f: f.diff(f.tensor(1.0)),
     "order": lambda f: f.diff(f.ones(3), n=-1),
     "trapezoid": lambda f: f.trapezoid(f.ones(3), f.ones(2)),

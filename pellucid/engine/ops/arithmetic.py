@@ -294,7 +294,7 @@ def addcdiv_da(dy: Any, b: Any, value: Any) -> Any:
 
 @addcdiv.vjp("b")
 def addcdiv_db(dy: Any, a: Any, b: Any, value: Any) -> Any:
-    return absorb(neg(dy), conjugate(mul(div(value, b), div(a, b))))
+    return absorb(neg(dy), conjugate(div(mul(a, value), mul(b, b))))
 
 
 @pointwise(accepts="floating")

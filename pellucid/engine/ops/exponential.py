@@ -21,7 +21,7 @@ from pellucid.engine.ops.arithmetic import (
 from pellucid.engine.ops.comparison import eq, ge, le, logical_and, where
 
 LN2 = 0.6931471805599453
-LN10 = 2.302585092994046
+LN10 = 2.3025850929940456  # as PyTorch writes it: a unit in the last place below the logarithm of 10
 
 
 def _whole_power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:

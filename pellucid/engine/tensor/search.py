@@ -278,7 +278,7 @@ def _grid_edges(points: Any, bins: list[Any], range: Any) -> list[Any]:
         )
         check(
             low <= high,
-            f"torch.histogramdd: min should not exceed max, but got min {low} max {high} for dimension {axis}",
+            f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {axis}",
         )
         edges.append(ops.bin_edges(column, bins=as_int(parts, "histogramdd", "bins"), low=low, high=high))
     return edges

@@ -6,7 +6,11 @@ from pellucid.autograd.function import Function
 from pellucid.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from pellucid.autograd.gradcheck import gradcheck, gradgradcheck
 from pellucid.autograd.variable import Variable
-from pellucid.engine.core.backward import backward, grad
+from pellucid.engine.core.backward import backward
+from pellucid.engine.core.backward import grad as _grad
+from pellucid.engine.tensor.overrides import overridable
+
+grad = overridable(_grad, "grad", "pellucid.autograd")
 
 __all__ = [
     "Function",

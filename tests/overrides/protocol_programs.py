@@ -320,3 +320,110 @@ def uninitialized_parameters(torch):
     allowed = weight.to(torch.float64).dtype, weight.is_leaf, weight.requires_grad, weight.device.type, weight.dtype
     weight.materialize((2,))
     return messages, [str(each) for each in allowed], list((weight * 0 + 1).shape)
+
+
+def gradients(torch):
+    """Differentiation by function and by method, of a subclass."""
+    cls = logging_class(torch, log := [])
+    x = torch.tensor([1.0, 2.0]).as_subclass(cls).requires_grad_()
+    y = (x * x).sum()
+    log.clear()
+    found = torch.autograd.grad(y, x, retain_graph=True)
+    asked = [func for func, *_ in log]
+    y.backward()
+    leaf = torch.ones(2, requires_grad=True)
+    (leaf.as_subclass(cls) * 2).sum().backward()
+    z = (x * 2).sum()
+    hooked = []
+    x.register_hook(lambda grad: hooked.append(type(grad).__name__))
+    z.backward()
+    return (
+        plain(found),
+        asked,
+        plain(x.grad),
+        plain(leaf.grad),
+        hooked,
+        plain(x.detach()),
+        plain(torch.no_grad()(abs)(x)),
+    )
+
+
+def subclasses_of_subclasses(torch):
+    class A(torch.Tensor):
+        pass
+
+    class B(A):
+        def scaled(self, by):
+            return super().mul(by)
+
+        def add(self, other):
+            return super().add(other).mul(10)
+
+    class C(torch.Tensor):
+        pass
+
+    a, b, c = (torch.ones(2).as_subclass(each) for each in (A, B, C))
+    runs = [
+        lambda: a + b,
+        lambda: b + a,
+        lambda: b.scaled(3),
+        lambda: b.add(1),
+        lambda: torch.add(b, 1),
+        lambda: b + 1,
+        lambda: a + c,
+        lambda: torch.cat([a, c]),
+        lambda: torch.where(a > 0, b, a),
+        lambda: A([1.0, 2.0]),
+        lambda: B(2, 3).shape,
+        lambda: A(torch.ones(2)),
+        lambda: torch.Tensor(a),
+        lambda: torch.Tensor.as_subclass(b, A),
+        lambda: isinstance(b, A) and issubclass(B, torch.Tensor),
+        lambda: torch.Tensor._make_subclass(B, torch.ones(1), True).requires_grad,
+        lambda: str(a),
+        lambda: repr(b),
+        lambda: torch.tensor(a),
+        lambda: torch.as_tensor(b),
+        lambda: torch.as_tensor(b, dtype=torch.float64),
+        lambda: torch.asarray(a),
+        lambda: a.numpy().tolist(),
+        lambda: float(a[0]),
+        lambda: [float(each) for each in b],
+        lambda: (a == 1).all(),
+        lambda: bool((b > 0).all()),
+    ]
+    return [outcome(run) for run in runs]
+
+
+def subclass_layers(torch):
+    """Modules over a subclass: parameters that keep their class, inputs, moving, state."""
+
+    class Quantity(torch.Tensor):
+        pass
+
+    nn = torch.nn
+    layer = nn.Linear(2, 2)
+    with torch.no_grad():
+        layer.weight.fill_(0.5)
+        layer.bias.fill_(1.0)
+    x = torch.ones(3, 2).as_subclass(Quantity)
+    own = nn.Module()
+    own.weight = nn.Parameter(torch.ones(2).as_subclass(Quantity))
+    own.register_buffer("scale", torch.ones(1).as_subclass(Quantity))
+    state = own.state_dict()
+    other = nn.Module()
+    other.weight, other.scale = nn.Parameter(torch.zeros(2)), None
+    optimizer = torch.optim.SGD(own.parameters(), lr=0.5)
+    (own.weight * 2).sum().backward()
+    optimizer.step()
+    return (
+        plain(layer(x)),
+        [name for name, _ in own.named_parameters()],
+        plain(own.weight),
+        plain(state["scale"]),
+        type(state["weight"]).__name__,
+        plain(own.double().weight),
+        plain(nn.Sequential(layer, nn.ReLU(), nn.LayerNorm(2))(x)),
+        plain(nn.MSELoss()(x, torch.zeros(3, 2))),
+        type(nn.utils.parameters_to_vector(own.parameters())).__name__,
+    )

@@ -37,6 +37,9 @@ PROGRAMS = [
             "own_functions",
             "redispatched",
             "uninitialized_parameters",
+            "gradients",
+            "subclasses_of_subclasses",
+            "subclass_layers",
         )
     ],
 ]

@@ -231,9 +231,12 @@ def visible_to_modes(function: Callable[..., Any], name: str, module: str) -> Ca
 
     @functools.wraps(function)
     def public(*args: Any, **kwargs: Any) -> Any:
-        if plain or not state.modes or state.level == ALL_DISABLED:
-            return function(*args, **kwargs)
-        return dispatch(public, [], args, kwargs)
+        if not plain and state.modes and state.level < ALL_DISABLED:
+            return dispatch(public, [], args, kwargs)
+        if args and args[0].__class__ not in plain and isinstance(args[0], TensorData):
+            with DisableTorchFunctionSubclass():  # the data of an overriding tensor, which is not asked
+                return function(*args, **kwargs)
+        return function(*args, **kwargs)
 
     return titled(public, name, module)
 

@@ -45,6 +45,31 @@ _serials = itertools.count()
 rules: dict[str, Rule] = {}  # by operator; an operator without a rule runs once per sample
 
 
+class SampleMeta(Meta):
+    """The meta of one sample: no kernel is made for it, since it has no array. Interned like every meta."""
+
+    __slots__ = ()
+    is_sample = True
+
+
+_FACTS = (
+    "shape", "strides", "dtype", "device", "ndim", "numel", "byte_strides", "is_contiguous", "has_overlap", "is_dense",
+)  # fmt: skip
+_of_samples: dict[Meta, SampleMeta] = {}
+
+
+def sample_meta(meta: Meta) -> SampleMeta:
+    """The same facts, of a sample."""
+    found = _of_samples.get(meta)
+    if found is None:
+        if len(_of_samples) > 20_000:
+            _of_samples.clear()
+        found = _of_samples[meta] = SampleMeta()
+        for name in _FACTS:
+            setattr(found, name, getattr(meta, name))
+    return found
+
+
 class Unreadable:
     """Stands where a tensor has its array: NumPy code that meets it says what went wrong."""
 
@@ -54,10 +79,7 @@ class Unreadable:
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage: it is a sample inside vmap")
 
     def _refuse(self, *args: Any, **settings: Any) -> NoReturn:
-        raise RuntimeError(
-            "Either your tensor may have escaped from inside a function being vmapped and this is a user error (return "
-            "it from the function instead), or its numbers were needed inside vmap, where it stands for many tensors."
-        )
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage: it is a sample inside vmap")
 
     __array__ = __array_ufunc__ = __array_function__ = _refuse
 
@@ -94,6 +116,7 @@ def batched(physical: Any, axis: int | None, level: VmapLevel) -> Any:
         meta = Meta.of(
             (*shape[:axis], *shape[axis + 1 :]), meta.dtype, meta.device, (*strides[:axis], *strides[axis + 1 :])
         )
+    meta = sample_meta(meta) if not meta.is_sample else meta
     storage = BatchedStorage(physical, axis, level)
     counter = INFERENCE if physical._counter is INFERENCE else storage
     return make(None if meta.device is META else UNREADABLE, meta, storage, physical._offset, counter)

@@ -91,6 +91,7 @@ class Meta:
     has_overlap: bool  # two elements certainly share memory: a stride of 0 along a size above 1
     is_dense: bool  # the elements fill a block of memory in some order of the axes
     is_sparse = False  # sparse.SparseMeta's is True
+    is_sample = False  # batching.SampleMeta's is True
     layout = "strided"
 
     @staticmethod

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from pellucid.engine.core import dtypes
+from pellucid.engine.core.batching import whole
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import Meta
@@ -62,7 +63,7 @@ def cumprod_dx(dy: Any, x: Any, y: Any, x_meta: Meta, dim: int) -> Any:
         return dy
     safe = where(eq(x, 0), 1, x)
     smooth = div(reversed_cumsum(mul(dy, conjugate(y)), dim), conjugate(safe))
-    if not by_name["any"](eq(x, 0), dim=None, keepdim=False).item():
+    if not by_name["any"](eq(whole(x), 0), dim=None, keepdim=False).item():
         return smooth
     if is_differentiated():
         return _products_without(dy, x, dim, x_meta)

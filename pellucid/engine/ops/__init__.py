@@ -3,6 +3,7 @@
 from pellucid.engine.ops import (
     activation,
     arithmetic,
+    attention,
     bessel,
     bitwise,
     class_loss,
@@ -54,6 +55,7 @@ from pellucid.engine.ops import (
 __all__ = [
     "activation",
     "arithmetic",
+    "attention",
     "bessel",
     "bitwise",
     "class_loss",

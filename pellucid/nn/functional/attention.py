@@ -443,7 +443,11 @@ def _tiles(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> bo
 
     A mode that watches operators, transforms them or records them sees the products and the softmax instead.
     """
-    if query.dim() != 4 or state.stack or not key.shape == value.shape == (*query.shape[:2], key.size(2), query.size(3)):
+    if (
+        query.dim() != 4
+        or state.stack
+        or not key.shape == value.shape == (*query.shape[:2], key.size(2), query.size(3))
+    ):
         return False
     if not query.numel() or not key.numel() or query.dtype not in (pellucid.float32, pellucid.float64):
         return False

@@ -15,7 +15,7 @@ from pellucid.engine.backends.cpu.emit import F32, F64, at, counting, i64
 from pellucid.engine.backends.cpu.gemm import Extents, divided, product, smaller, total
 from pellucid.engine.backends.cpu.packing import lanes_below, load_masked, store_masked, transposed, zeros
 
-PANELS = Extents("panels", "parts", "part", "length", "k", "batch_step", "length_step", "k_step")
+PANELS = Extents("panels", "parts", "part", "length", "k", "batch_step", "length_step", "k_step", "inner", "outer_step")
 _PART = 256  # steps along k that an item packs
 
 
@@ -41,7 +41,9 @@ class PanelsWriter:
             first = b.mul(part, g["part"])
             last = smaller(b, b.add(first, g["part"]), g["k"])
             start = b.mul(panel, i64(self.width))
-            origin = at(b, source, b.add(b.mul(batch, g["batch_step"]), b.mul(start, g["length_step"])))
+            outer, inner = divided(b, batch, g["inner"])
+            matrix = at(b, source, b.add(b.mul(outer, g["outer_step"]), b.mul(inner, g["batch_step"])))
+            origin = at(b, matrix, b.mul(start, g["length_step"]))
             target = at(b, packed, product(b, total(b, b.mul(batch, g["panels"]), panel), g["k"], self.width))
             write = self._squares if self.k_adjoins else self._lines
             write(target, origin, first, last, b.sub(g["length"], start))
@@ -98,9 +100,19 @@ def _kernel(itemsize: int, width: int, k_adjoins: bool) -> jit.Kernel:
 class Panels:
     """How one operand of a product is packed: `pack(source)` gives the panels."""
 
-    def __init__(self, itemsize: int, width: int, batch: int, length: int, k: int, steps: tuple[int, int, int]) -> None:
+    def __init__(
+        self,
+        itemsize: int,
+        width: int,
+        batch: int,
+        length: int,
+        k: int,
+        steps: tuple[int, int, int],
+        outer: tuple[int, int] = (1 << 62, 0),
+    ) -> None:
         """`steps`: elements from one matrix, one place along `length`, one along `k` to the next; one of the last two
-        is 1, or its axis has one place.
+        is 1, or its axis has one place. `outer`: with batches of batches, how many inner ones there are and the
+        step from one of the outer ones to the next.
         """
         _, length_step, k_step = steps
         self.count = -(-length // width)
@@ -109,7 +121,7 @@ class Panels:
         part = -(-k // parts)
         work = PANELS.order({
             "panels": self.count, "parts": parts, "part": part, "length": length, "k": k, "batch_step": steps[0],
-            "length_step": length_step, "k_step": k_step,
+            "length_step": length_step, "k_step": k_step, "inner": outer[0], "outer_step": outer[1],
         })  # fmt: skip
         items = batch * self.count * parts
         self.size = batch * self.count * width * k + 64

@@ -17,6 +17,7 @@ from .comparison import Comparison
 from .program import program_text, run
 
 CHUNK = 500
+LAYOUTS = {"promotion": "strides", "composites": "values"}
 SCALE = float(os.environ.get("PELLUCID_FUZZ_SCALE", "1"))
 ONLY = os.environ.get("PELLUCID_FUZZ_SEED", "")
 EXAMPLES = int(os.environ.get("PELLUCID_FUZZ_EXAMPLES", "12"))
@@ -37,7 +38,7 @@ def failures(name: str, generate: Callable[[str], Builder], cases: range, tested
     A program counts only if PyTorch gives the same when nobody looks at its tensors in between: some of its checks
     depend on whether somebody asked a view for its `grad_fn` before.
     """
-    comparison = Comparison(torch, tested, exact_layout=name != "promotion")
+    comparison = Comparison(torch, tested, LAYOUTS.get(name, "exact"))
     oracle = Comparison(torch, torch)
     unsettled = 0
     examples: dict[str, str] = {}

@@ -122,7 +122,7 @@ def resolve(value: Any, framework: ModuleType, tensors: dict[int, Any]) -> Any:
     if isinstance(value, Data):
         return value.build(framework)
     if isinstance(value, DType):
-        return getattr(framework, value.name)
+        return find(framework, value.name)
     if isinstance(value, Array):
         return value.values.copy()
     if isinstance(value, slice):

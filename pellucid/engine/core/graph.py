@@ -38,6 +38,7 @@ class SavedTensor:
         self.number = number
         self.version = tensor._counter.count
         self.unpack: Any = None
+        self.edge = None  # where the gradient of the unpacked tensor goes, when it is not as the tensor or node says
         if state.saved_hooks:
             pack, self.unpack = state.saved_hooks[-1]
             self.packed = _pack(pack, shallow(tensor) if is_output else tensor)
@@ -58,7 +59,7 @@ class SavedTensor:
             tensor = shallow(kept)
             if state.stack:
                 tensor.__dict__.update(kept.__dict__)  # a dual tensor's tangents
-            _set_history(tensor, node, self.number)
+            _set_history(tensor, *(self.edge or (node, self.number)))
         return tensor
 
     def _unpacked(self, node: Any) -> Any:
@@ -71,7 +72,7 @@ class SavedTensor:
             )
         if self.is_output and node is not None:
             tensor = shallow(tensor)
-            _set_history(tensor, node, self.number)
+            _set_history(tensor, *(self.edge or (node, self.number)))
         elif self.edge is not None:  # whatever the hooks made of it stands where the saved tensor stood
             tensor = shallow(tensor)
             _attach(tensor, self.edge)
@@ -172,9 +173,7 @@ class OpNode(Node):
 
     __slots__ = ("numbers", "op", "operand_metas", "outputs", "plan", "recipe", "saved", "settings")
 
-    def __init__(
-        self, op: Any, plan: Any, recipe: Recipe, operands: tuple[Any, ...], settings: dict[str, Any], depth: int = 4
-    ) -> None:
+    def __init__(self, op: Any, plan: Any, recipe: Recipe, operands: tuple[Any, ...], settings: dict[str, Any]) -> None:
         edges: list[Any] = []
         for i in recipe.edge_operands:
             x = operands[i]
@@ -192,7 +191,7 @@ class OpNode(Node):
         self.output_metas = plan.metas
         self.sequence = next(sequence_numbers)
         self.saved: Any = _NOTHING
-        self.line = here(depth)  # above this, `record`, `run` and the operator's caller at least
+        self.line = here(4)  # above this, `record`, `run` and the operator's caller at least
         self.op = op
         self.plan = plan
         self.recipe = recipe
@@ -534,6 +533,8 @@ def rebase_history(target: Any, node: Node) -> None:
         _move_retained(target, node)
         _set_history(target, node, 0)
         return
+    from pellucid.engine.core.copy_slices import CopySlices
+
     base = target._base
     copy = CopySlices(base, target, node)
     _move_retained(base, copy)
@@ -549,41 +550,6 @@ def _move_retained(tensor: Any, node: Node) -> None:
             node.retained = {0: reference}
 
 
-class CopySlices(Node):
-    """The history of a base after a write into one of its views: the view's part goes through the writer's node."""
-
-    __slots__ = ("base_meta", "function", "offset", "view_meta")
-
-    def __init__(self, base: Any, view: Any, function: Node) -> None:
-        super().__init__((gradient_edge(base), *function.edges[1:]), (base._meta,))
-        self.base_meta = base._meta
-        self.view_meta = view._meta
-        self.offset = view._offset - base._offset
-        self.function: Any = function
-
-    def release(self) -> None:
-        if self.function is not None:
-            self.function.release()
-
-    def apply(self, gradients: list[Any]) -> list[Any]:
-        gradient = gradients[0]
-        if gradient is None:
-            return [None] * len(self.edges)
-        part = {
-            "size": tuple(self.view_meta.shape),
-            "stride": self.view_meta.strides,
-            "storage_offset": self.offset,
-        }
-        layout = {"base_size": tuple(self.base_meta.shape), "base_stride": self.base_meta.strides}
-        slice_gradient = by_name["strided_part"](gradient, **layout, **part)
-        found = self.function.apply([slice_gradient])
-        results = list(found)
-        if self.edges[0] is not None:
-            inner = found[0] if found[0] is not None else zeros(self.view_meta)
-            results[0] = by_name["strided_replace"](gradient, inner, **layout, **part)
-        return [gradient if edge is not None else None for gradient, edge in zip(results, self.edges, strict=True)]
-
-
 def detached(tensor: Any) -> Any:
     """A tensor over the same data, cut from the graph; writes to either count for both."""
     out = shallow(tensor)
@@ -593,7 +559,7 @@ def detached(tensor: Any) -> Any:
 
 
 __all__ = [
-    "AccumulateGrad", "CopySlices", "Node", "OpNode", "RemovableHandle", "SavedTensor", "anomaly", "by_name",
+    "AccumulateGrad", "Node", "OpNode", "RemovableHandle", "SavedTensor", "anomaly", "by_name",
     "check_in_place", "detached",
     "finish_in_place", "grad_fn_of", "gradient_edge", "here", "line_text", "make", "prepare_in_place",
     "rebase_history", "record", "requires_grad",

@@ -17,6 +17,7 @@ from pellucid.engine.core import graph
 from pellucid.engine.core.backward import fit
 from pellucid.engine.core.backward import run as run_backward
 from pellucid.engine.core.batching import alike, levels_of, whole
+from pellucid.engine.core.copy_slices import CopySlices
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.dispatch import plan_of, run_in_place, run_out
 from pellucid.engine.core.graph import OpNode, Recipe, by_name
@@ -131,7 +132,7 @@ class DualLevel:
     def _mark_saved(self, op: Any, target: Any, old: Any) -> None:
         """What the node of an in-place call keeps are other tensors over the same data, and a copy of what was there."""
         node = target._grad_fn if target._base is None else target._base._grad_fn
-        if isinstance(node, graph.CopySlices):
+        if isinstance(node, CopySlices):
             node = node.function
         if not isinstance(node, OpNode) or node.op is not op or node.saved is graph.RELEASED:
             return

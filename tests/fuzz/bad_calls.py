@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..catalogue.running import Builder, Outcome, attempt, find, tensors_of
-from ..catalogue.table import Make, Name, Sample, Spec
+from tests.catalogue.running import Builder, Outcome, attempt, find, tensors_of
+from tests.catalogue.table import Make, Name, Sample, Spec
 from .comparison import dtype_name, error_class
 
 GAPS = ("not implemented for", "not supported", "unsupported", "Could not run", "INTERNAL ASSERT", "not implemented")

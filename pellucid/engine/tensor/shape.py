@@ -468,6 +468,8 @@ def become(target: Any, function: Any, *args: Any) -> Any:
         node.__class__ = graph.node_type(graph.IN_PLACE_NAMES.get(node.name(), node.name()))
     target._meta, target._array, target._offset = viewed._meta, viewed._array, viewed._offset
     target._storage = viewed._storage  # the same, except that a tensor of vmap stands for another view now
+    if viewed.__dict__:
+        target.__dict__.update(viewed.__dict__)  # a dual tensor's tangents
     wrote(target, name)
     if recorded:
         target._grad_fn, target._output_nr, target._needs_grad = viewed._grad_fn, viewed._output_nr, True

@@ -196,7 +196,7 @@ class Maths:
         value = b.fsub(
             b.fsub(self.fma(exponent, self.number(-low), correction), f), b.fmul(exponent, self.number(high))
         )
-        return self._log_edges(x, b.fneg(value))
+        return self._log_edges(x, b.fsub(self.number(0), value))  # no -0 of 1
 
     def log1p(self, x: Any) -> Any:
         """log(1 + x), exact also where x is small: the rounding of 1 + x is put back (Kahan)."""

@@ -100,14 +100,23 @@ def run(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     plan = op.plans.get(key) or _new_plan(op, operands, settings, key)
     if recorded:
         recorded = plan.differentiable and state.grad_enabled
-    if plan.plain:
-        out: Any = wrap(plan.kernel(arrays, settings), plan.metas[0])
-    elif plan.views is not None:
+    if not plan.plain:
+        return _run_unusual(op, plan, arrays, operands, settings, recorded)
+    out = wrap(plan.kernel(arrays, settings), plan.metas[0])
+    if recorded:
+        graph.record(op, plan, operands, settings, out)
+    return out
+
+
+def _run_unusual(
+    op: Any, plan: Plan, arrays: list[Any], operands: tuple[Any, ...], settings: dict[str, Any], recorded: bool
+) -> Any:
+    """A call that does not make one new tensor whose meta is known."""
+    if plan.views is not None:
         return _run_view(op, plan, operands, settings, recorded)
-    elif plan.other is not None:
+    if plan.other is not None:
         return plan.other(*operands, **settings)
-    else:
-        out = _wrap_results(plan.kernel(arrays, settings), plan)
+    out = _wrap_results(plan.kernel(arrays, settings), plan)
     if recorded:
         graph.record(op, plan, operands, settings, out)
     return out

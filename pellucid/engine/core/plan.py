@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -28,7 +28,8 @@ class Plan:
     """
 
     __slots__ = (
-        "differentiable", "dynamic", "into", "kernel", "metas", "operand_metas", "other", "plain", "recipes", "single", "views",
+        "differentiable", "dynamic", "into", "kernel", "metas", "operand_metas", "other", "plain", "recipes", "single",
+        "views",
     )  # fmt: skip
 
     def __init__(
@@ -54,12 +55,39 @@ def make_plan(op: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> P
     metas = tuple([x._meta if isinstance(x, TensorData) else x for x in operands])
     if any([isinstance(meta, SparseMeta) for meta in metas]):
         return _plan_sparse(op, metas)
+    if any([isinstance(meta, Meta) and meta.is_sample for meta in metas]):
+        return _plan_of_samples(op, metas, settings)
+    return _plan(op, metas, settings)
+
+
+def _plan(op: Any, metas: tuple[Any, ...], settings: dict[str, Any]) -> Plan:
     where = _device_of(op, metas)
     if op.kind == "pointwise":
         return _plan_pointwise(op, metas, where, settings)
     if op.kind in ("view", "views"):
         return _plan_view(op, metas, settings)
     return _plan_general(op, metas, where, settings)
+
+
+def _plan_of_samples(op: Any, metas: tuple[Any, ...], settings: dict[str, Any]) -> Plan:
+    """Of tensors inside vmap, which have no array: everything but a kernel."""
+    where = next(meta.device for meta in metas if isinstance(meta, Meta))
+    bare = tuple([Meta.of(m.shape, m.dtype, META, m.strides) if isinstance(m, Meta) else m for m in metas])
+    if op.dynamic:
+        found = op.meta_rule(*bare, **settings)
+        results, views = (found,) if isinstance(found, Meta) else tuple(found), None
+    else:
+        plan = _plan(op, bare, settings)
+        results, views = plan.metas, plan.views
+    results = tuple([Meta.of(meta.shape, meta.dtype, where, meta.strides) for meta in results])
+    return Plan(op, metas, results, _refuse_sample, views)
+
+
+def _refuse_sample(arrays: list[Any], settings: dict[str, Any]) -> NoReturn:
+    raise RuntimeError(
+        "Either your tensor may have escaped from inside a function being vmapped and this is a user error (return it "
+        "from the function instead), or its numbers were needed inside vmap, where it stands for many tensors."
+    )
 
 
 def _plan_sparse(op: Any, metas: tuple[Any, ...]) -> Plan:

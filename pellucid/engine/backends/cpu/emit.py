@@ -52,7 +52,7 @@ def counting(builder: ir.IRBuilder, start: Any, stop: Any, step: int | Any = 1, 
 def carrying(
     builder: ir.IRBuilder, start: Any, stop: Any, initial: list[Any], step: int = 1, name: str = "i"
 ) -> Iterator[Carried]:
-    """A loop whose values go from one turn to the next: read `.values`, set `.next`; after it, `.values` are the last."""
+    """A loop whose values go from turn to turn: read `.values`, set `.next`; after it, `.values` are the last."""
     start = i64(start) if isinstance(start, int) else start
     stop = i64(stop) if isinstance(stop, int) else stop
     function = builder.function

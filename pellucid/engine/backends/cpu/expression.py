@@ -59,7 +59,7 @@ class Graph:
     def __init__(self) -> None:
         self.nodes: dict[Any, Expression] = {}
         self.guards: list[tuple[Expression, bool]] = []  # what the body asked of parameters, and the answers
-        self.values: dict[int, Any] = {}  # parameters' values while tracing
+        self.values: dict[Any, Any] = {}  # parameters' values while tracing
 
     def node(self, name: str, arguments: tuple[Expression, ...], dtype: Any, value: Any = None) -> Expression:
         """The node with these parts."""
@@ -236,7 +236,7 @@ _COMPUTE: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def evaluate(node: Expression, values: dict[int, Any]) -> Any:
+def evaluate(node: Expression, values: dict[Any, Any]) -> Any:
     """The value of an expression of parameters and constants alone."""
     if node.name == "constant":
         return node.dtype.type(node.value)

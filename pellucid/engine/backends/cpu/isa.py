@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Isa:
-    """One target: LLVM's triple, processor and features, the width of a vector, and how many vector registers it has."""
+    """One target: LLVM's triple, processor and features, the width of a vector, the number of vector registers."""
 
     name: str
     triple: str

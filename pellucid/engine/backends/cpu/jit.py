@@ -288,7 +288,8 @@ def shown(action: Callable[[], object], what: str) -> str:
     }
     if what not in printers:
         raise ValueError(f"kernels.show(what=...) takes one of {', '.join(printers)}, not {what!r}")
-    asked_for = heard = []
+    heard: list[Kernel] = []
+    asked_for = heard
     try:
         action()
     finally:

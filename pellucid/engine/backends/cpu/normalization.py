@@ -150,6 +150,10 @@ def layer_norm(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...], setti
     return run
 
 
+def _clear(span: Span, place: Any, count: Any) -> None:
+    span.each(count, lambda index, lanes: span.store(span.constant(0.0, lanes), place, index, lanes))
+
+
 def _layer_backward(has_weight: bool, wants_weight: bool, wants_bias: bool) -> Callable[[Rows, Any], None]:
     """dx of a block of rows; each block adds what it has for weight and bias into rows of its own."""
 
@@ -163,7 +167,7 @@ def _layer_backward(has_weight: bool, wants_weight: bool, wants_bias: bool) -> C
         own_weight, own_bias = at(b, dweight, b.mul(item, count)), at(b, dbias, b.mul(item, count))
         for wanted, place in ((wants_weight, own_weight), (wants_bias, own_bias)):
             if wanted:
-                span.each(count, lambda i, lanes, place=place: span.store(span.constant(0.0, lanes), place, i, lanes))
+                _clear(span, place, count)
         with counting(b, first, last, name="row") as row:
             offset = b.mul(row, count)
             given, source, target = at(b, dy, offset), at(b, x, offset), at(b, dx, offset)

@@ -15,7 +15,14 @@ from llvmlite import ir
 from pellucid.engine.backends.cpu import jit
 from pellucid.engine.backends.cpu.emit import at, counting, extent, i64
 from pellucid.engine.backends.cpu.expression import (
-    FLOAT64, Expression, Graph, Symbol, Untraceable, evaluate, node_of, text,
+    FLOAT64,
+    Expression,
+    Graph,
+    Symbol,
+    Untraceable,
+    evaluate,
+    node_of,
+    text,
 )  # fmt: skip
 from pellucid.engine.backends.cpu.layout import Layout, layout
 from pellucid.engine.backends.cpu.lower import Lowering, load, store, stored_type
@@ -68,7 +75,7 @@ def trace(
     graph = Graph() if graph is None else graph
     inputs: list[int] = []
     numbers: list[Any] = []
-    operands = []
+    operands: list[Any] = []
     for position, (meta, cast) in enumerate(zip(metas, casts, strict=True)):
         if isinstance(meta, Meta):
             node = graph.node("input", (), meta.dtype.numpy, len(inputs))

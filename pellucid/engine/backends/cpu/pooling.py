@@ -20,7 +20,6 @@ from pellucid.engine.core.dtypes import float32, float64
 from pellucid.engine.core.meta import Meta
 
 _GRAIN = 4096  # results that a thread takes at once
-Builder = ir.IRBuilder
 
 
 class Window:
@@ -38,7 +37,7 @@ class Window:
         """What a kernel for this window is made for."""
         return self.kernel, self.stride, self.padding, self.dilation
 
-    def columns(self, b: Builder, place: int, size: Any, count: Any, axis: int) -> tuple[Any, Any]:
+    def columns(self, b: ir.IRBuilder, place: int, size: Any, count: Any, axis: int) -> tuple[Any, Any]:
         """The results whose window position `place` lies inside an axis of `size` elements: first and one past."""
         stride = self.stride[axis]
         shift = place * self.dilation[axis] - self.padding[axis]
@@ -67,7 +66,7 @@ def _max_kernel(kind: Any, window: Window) -> jit.Kernel:
     element = element_type(kind.numpy)
 
     def build(module: ir.Module, function: ir.Function) -> None:
-        b = Builder(function.append_basic_block())
+        b = ir.IRBuilder(function.append_basic_block())
         values, x = [b.bitcast(function.args[i], element.as_pointer()) for i in (0, 2)]
         places = b.bitcast(function.args[1], I64.as_pointer())
         work, begin, end = function.args[3:]
@@ -90,7 +89,7 @@ def _max_kernel(kind: Any, window: Window) -> jit.Kernel:
 
 
 def _start_row(
-    b: Builder, window: Window, element: Any, values: Any, places: Any, top: Any, width: Any, count: Any
+    b: ir.IRBuilder, window: Window, element: Any, values: Any, places: Any, top: Any, width: Any, count: Any
 ) -> None:
     """-inf, and the place of each window's first element inside the plane."""
     first_line = _first_inside(b, top, window.dilation[0])
@@ -101,7 +100,7 @@ def _start_row(
         b.store(first, at(b, places, index))
 
 
-def _first_inside(b: Builder, start: Any, dilation: int) -> Any:
+def _first_inside(b: ir.IRBuilder, start: Any, dilation: int) -> Any:
     """The first of start, start + dilation, ... that is not negative."""
     behind = b.sub(i64(0), start)
     steps = b.sdiv(b.add(behind, i64(dilation - 1)), i64(dilation))
@@ -110,7 +109,7 @@ def _first_inside(b: Builder, start: Any, dilation: int) -> Any:
 
 
 def _take_larger(
-    b: Builder, window: Window, j: int, source: Any, line: Any, width: Any, count: Any, values: Any, places: Any
+    b: ir.IRBuilder, window: Window, j: int, source: Any, line: Any, width: Any, count: Any, values: Any, places: Any
 ) -> None:
     """One window position for a row of results: a larger value or a NaN replaces what is there."""
     first, last = window.columns(b, j, width, count, 1)
@@ -155,7 +154,7 @@ def _scatter_kernel(kind: Any) -> jit.Kernel:
     element = element_type(kind.numpy)
 
     def build(module: ir.Module, function: ir.Function) -> None:
-        b = Builder(function.append_basic_block())
+        b = ir.IRBuilder(function.append_basic_block())
         out, x = [b.bitcast(each, element.as_pointer()) for each in function.args[:2]]
         index = b.bitcast(function.args[2], I64.as_pointer())
         work, begin, end = function.args[3:]
@@ -201,7 +200,7 @@ def _mean_kernel(kind: Any, window: Window) -> jit.Kernel:
     element = element_type(kind.numpy)
 
     def build(module: ir.Module, function: ir.Function) -> None:
-        b = Builder(function.append_basic_block())
+        b = ir.IRBuilder(function.append_basic_block())
         out, x, divisors = [b.bitcast(each, element.as_pointer()) for each in function.args[:3]]
         work, begin, end = function.args[3:]
         height, width, out_height, out_width = [extent(b, work, each) for each in range(3, 7)]

@@ -188,7 +188,8 @@ def _columns_kernel(name: str, kind: Any, kept: int) -> jit.Kernel:
     def build(module: ir.Module, function: ir.Function) -> None:
         b = ir.IRBuilder(function.append_basic_block())
         out, x = [b.bitcast(each, element.as_pointer()) for each in function.args[:2]]
-        factor, work, begin, end = _narrow(b, function.args[2], element), *function.args[4:]
+        factor = _narrow(b, function.args[2], element)
+        work, begin, end = function.args[4:]
         span = Span(b, element)
         columns, rows, stride, blocks = [extent(b, work, index) for index in range(3, 7)]
         buffer = scratch(b, element, _COLUMNS)

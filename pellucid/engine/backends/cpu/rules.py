@@ -46,7 +46,7 @@ def fused(rule: Any, arguments: dict[str, Any]) -> Callable[[dict[str, Any]], An
         return None
     if len(rule.fused) >= 256:
         rule.fused.clear()
-    if any([isinstance(part, Meta) and part.is_sparse for part in parts]):  # its array is no array
+    if any([isinstance(part, Meta) and (part.is_sparse or part.is_sample) for part in parts]):  # its array is no array
         rule.fused[key] = None
         return None
     made = registry.rule_kernel_for(rule, arguments)
@@ -82,7 +82,7 @@ class _Capture:
             raise Untraceable(op.name)
         self.count += 1
         meta, casts = pointwise_types(op, metas, CPU)
-        symbols = []
+        symbols: list[Any] = []
         for x, cast in zip(operands, casts, strict=True):
             if x is None:
                 symbols.append(None)

@@ -1,4 +1,4 @@
-"""softmax and log_softmax along the innermost axis, and their gradients: one row at a time, while it is in the cache."""
+"""softmax and log_softmax along the innermost axis, and their gradients: a row at a time, while it is in the cache."""
 
 from __future__ import annotations
 

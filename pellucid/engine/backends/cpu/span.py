@@ -14,7 +14,17 @@ from llvmlite import ir
 
 from pellucid.engine.backends.cpu import isa
 from pellucid.engine.backends.cpu.emit import (
-    F32, F64, at, carrying, counting, i64, intrinsic, load_vector, splat, store_vector, vector,
+    F32,
+    F64,
+    at,
+    carrying,
+    counting,
+    i64,
+    intrinsic,
+    load_vector,
+    splat,
+    store_vector,
+    vector,
 )  # fmt: skip
 
 _UNROLL = 4

@@ -43,6 +43,7 @@ _PLAIN: set[type] = {
     np.float64, np.int64, FunctionType,
 }  # fmt: skip
 plain: set[type] = set(_PLAIN)
+_SEQUENCES = (list, tuple)
 _lock = threading.Lock()
 _modes_entered = 0
 
@@ -94,26 +95,35 @@ def overloaded(arguments: Iterable[Any], counts_tensors: bool = False) -> list[A
     found: list[Any] = []
     for x in arguments:
         kind = type(x)
-        if kind in _PLAIN and not (counts_tensors and kind is Classes.tensor):
-            continue
-        if any(type(each) is kind for each in found) or not (overrides(kind) or kind is Classes.tensor):
-            continue
-        place = next((i for i, each in enumerate(found) if issubclass(kind, type(each))), len(found))
-        found.insert(place, x)
+        if kind not in _PLAIN and overrides(kind) or counts_tensors and kind is Classes.tensor:
+            _put_in_order(found, x)
     return found
 
 
-def _one_level_deep(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    """Arguments of a call with the elements of its lists and tuples, which may be lists of tensors."""
-    flat: list[Any] = []
+def _put_in_order(found: list[Any], x: Any) -> None:
+    kind = type(x)
+    place = len(found)
+    for index, each in enumerate(found):
+        if type(each) is kind:
+            return
+        if issubclass(kind, type(each)) and place > index:
+            place = index
+    found.insert(place, x)
+
+
+def _overloaded_of_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """`overloaded` of a call's arguments and of the elements of those that are lists or tuples."""
+    found: list[Any] = []
     for x in (*args, *kwargs.values()) if kwargs else args:
-        if x.__class__ in _PLAIN:
+        kind = type(x)
+        if kind in _PLAIN:
             continue
-        if isinstance(x, list | tuple):
-            flat += x
-        else:
-            flat.append(x)
-    return flat
+        if issubclass(kind, _SEQUENCES):
+            for each in overloaded(x):
+                _put_in_order(found, each)
+        elif overrides(kind):
+            _put_in_order(found, x)
+    return found
 
 
 def who_overrides(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
@@ -123,7 +133,7 @@ def who_overrides(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | 
     if state.level == ALL_DISABLED or state.skip_next:
         state.skip_next = False
         return None
-    found = [] if state.level else overloaded(_one_level_deep(args, kwargs))
+    found = [] if state.level else _overloaded_of_call(args, kwargs)
     if found and not isinstance(found[0], TensorData):
         _duck_types_exist()
     return found if found or state.modes else None

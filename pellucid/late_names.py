@@ -5,10 +5,11 @@ from __future__ import annotations
 # Submodules that load when they are first asked for, so that `import pellucid` stays about as quick as `import numpy`.
 SUBMODULES = frozenset(
     {
-        "_C", "__config__", "_tensor_str", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "distributed",
-        "distributions", "fft", "func", "functional", "hub", "jit", "kernels", "linalg", "mps", "multiprocessing", "nn", "onnx",
-        "masked", "optim", "overrides", "profiler", "quantization", "random", "safetensors", "serialization", "signal", "sparse", "special",
-        "storage", "testing", "types", "utils", "version", "xpu",
+        "__config__", "_C", "_tensor_str", "accelerator", "amp", "autograd", "backends", "cpu", "cuda",
+        "distributed", "distributions", "fft", "func", "functional", "hub", "jit", "kernels", "linalg",
+        "masked", "mps", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "quantization",
+        "random", "safetensors", "serialization", "signal", "sparse", "special", "storage", "testing", "types",
+        "utils", "version", "xpu",
     }
 )  # fmt: skip
 

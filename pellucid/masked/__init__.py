@@ -1,4 +1,4 @@
-"""`torch.masked`: reductions over the elements that a mask keeps."""
+"""`torch.masked`: reductions over the elements that a mask keeps, and tensors that carry a mask."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from pellucid.masked._ops import (
     sum,
     var,
 )
+from pellucid.masked.maskedtensor import MaskedTensor, as_masked_tensor, is_masked_tensor, masked_tensor
 
 __all__ = [
-    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
-    "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
+    "MaskedTensor", "amax", "amin", "argmax", "argmin", "as_masked_tensor", "cumprod", "cumsum",
+    "is_masked_tensor", "log_softmax", "logaddexp", "logsumexp", "masked_tensor", "mean", "median", "norm",
+    "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
 ]  # fmt: skip

@@ -432,5 +432,3 @@ def output_mask(input: Any, dim: DimOrDims, keepdim: bool, mask: Any) -> Any:
     for each in sorted(_canonical_dim(dim, input.dim()), reverse=True):
         kept = kept.any(dim=each, keepdim=bool(keepdim))
     return kept
-
-

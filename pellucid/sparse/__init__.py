@@ -10,10 +10,10 @@ from typing import Any
 from pellucid.engine.tensor.sparse import log_softmax as log_softmax
 from pellucid.engine.tensor.sparse import sampled_addmm as sampled_addmm
 from pellucid.engine.tensor.sparse import softmax as softmax
-from pellucid.engine.tensor.sparse import spdiags as spdiags
 from pellucid.engine.tensor.sparse import sparse_addmm as addmm
 from pellucid.engine.tensor.sparse import sparse_mm as mm
 from pellucid.engine.tensor.sparse import sparse_sum as sum
+from pellucid.engine.tensor.sparse import spdiags as spdiags
 from pellucid.engine.tensor.sparse_creation import invariants
 
 __all__ = [

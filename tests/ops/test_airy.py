@@ -8,7 +8,9 @@ import pellucid
 
 def test_it_is_within_a_few_units_in_the_last_place():
     mpmath = pytest.importorskip("mpmath")
-    places = np.concatenate([np.linspace(-30, 20, 301), [-9.5, -9.4999, 1.0, 1.5, 1.5001, 9.4, 9.6, 50.0, 100.0, -500.0]])
+    places = np.concatenate(
+        [np.linspace(-30, 20, 301), [-9.5, -9.4999, 1.0, 1.5, 1.5001, 9.4, 9.6, 50.0, 100.0, -500.0]]
+    )
     found = pellucid.special.airy_ai(pellucid.from_numpy(places)).numpy()
     with mpmath.workdps(40):
         for x, value in zip(places.tolist(), found.tolist(), strict=True):

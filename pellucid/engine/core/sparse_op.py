@@ -88,9 +88,7 @@ class SparseNode(Node):
                 f"Trying to backward through the graph a second time: {self.name()} has let go of its saved tensors."
                 " Specify retain_graph=True if you need to backward through the graph a second time."
             )
-        known = {
-            name: each.get(self) if isinstance(each, SavedTensor) else each for name, each in self.held.items()
-        }
+        known = {name: each.get(self) if isinstance(each, SavedTensor) else each for name, each in self.held.items()}
         known |= {**(self.op.body.__kwdefaults__ or {}), **self.settings, "dy": gradients[0]}
         results: list[Any] = []
         for name, edge in zip(self.op.operands, self.edges, strict=False):

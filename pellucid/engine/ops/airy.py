@@ -1,4 +1,4 @@
-"""Airy's function Ai on NumPy arrays in float64, within a few units in the last place (near its zeros, of its amplitude).
+"""Airy's function Ai on NumPy arrays in float64, within a few units in the last place, of its amplitude near zeros.
 
 Taylor series of y'' = x y around whole numbers in between, the asymptotic expansions far to the left (DLMF 9.7.9) and
 to the right (9.7.5), before it the integral of the Bessel function K of order 1/3 (9.6.2, 10.32.9) by the

@@ -446,7 +446,8 @@ sparse.forms.update(
         "add": add_form, "sub": sub_form, "mul": mul_form, "div": _divided("div", "DivBackward0"),
         "floor_divide": _divided("floor_divide", "NotImplemented"),
         "trunc_divide": _divided("trunc_divide", "DivBackward2"), "pow_scalar": pow_form, "pow": pow_form,
-        "copy": copy_form, "clamp": clamp_form, "where": where_form, "zero": zero_form, "alias": _same, "has_nan": has_nan_form, "absorb": absorb_form,
+        "copy": copy_form, "clamp": clamp_form, "where": where_form, "zero": zero_form, "alias": _same,
+        "has_nan": has_nan_form, "absorb": absorb_form,
     }
 )  # fmt: skip
 sparse.in_place_forms.update(

@@ -208,9 +208,7 @@ def bmm_form(a: Any, b: Any) -> Any:
         f"bmm: expected batches of equally many matrices, got {list(a._meta.shape)} and {list(b._meta.shape)}",
     )
     select = by_name["select"]
-    products = [
-        mm_form(select(a, dim=0, index=i), select(b, dim=0, index=i)) for i in range(a._meta.shape[0])
-    ]
+    products = [mm_form(select(a, dim=0, index=i), select(b, dim=0, index=i)) for i in range(a._meta.shape[0])]
     return by_name["stack"](*products, dim=0)
 
 

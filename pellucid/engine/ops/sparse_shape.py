@@ -13,20 +13,16 @@ from pellucid.engine.core.graph import by_name
 from pellucid.engine.core.plan import quietly
 from pellucid.engine.core.sparse import COO, CSC, CSR, SparseMeta
 from pellucid.engine.core.sparse_op import sparse_op
-from pellucid.engine.ops import memory
 from pellucid.engine.ops.shape import reshape_to
 from pellucid.engine.ops.sparse_arithmetic import is_sparse, named
 from pellucid.engine.ops.sparse_layout import (
     coalesce,
     compressed,
     coo,
-    coo_meta,
-    coo_of,
     copied,
     numbered,
     parts_of,
     sparse_mask,
-    to_compressed,
     to_coo,
     to_dense,
     values_of,
@@ -105,9 +101,7 @@ def unsqueezed(x: Any, *, axes: Ints) -> Any:
             index = np.insert(index, axis, 0, axis=0)
         else:
             values = by_name["unsqueeze_axes"](values, axes=(axis - meta.sparse_dim + 1,))
-        x = coo(
-            from_array(index), values, size=size, is_coalesced=x._array.is_coalesced, node="UnsqueezeBackward0"
-        )
+        x = coo(from_array(index), values, size=size, is_coalesced=x._array.is_coalesced, node="UnsqueezeBackward0")
     return x
 
 
@@ -248,9 +242,7 @@ def _joined_dense(tensors: tuple[Any, ...], parts: list[Any], dim: int, size: In
     for each, part in zip(tensors, parts, strict=True):
         length = each._meta.shape[dim]
         whole = (part._meta.shape[0], *size[first.sparse_dim :])
-        wide.append(
-            by_name["embed_slice"](part, size=whole, dim=axis, start=offset, end=offset + length, step=1)
-        )
+        wide.append(by_name["embed_slice"](part, size=whole, dim=axis, start=offset, end=offset + length, step=1))
         offset += length
     index = np.concatenate([each._array.index._array for each in tensors], 1)
     return coo(from_array(index), by_name["cat"](*wide, dim=0), size=size, node="CatBackward0")
@@ -369,7 +361,7 @@ def softmax(x: Any, dim: int, dtype: Any, logarithm: bool) -> Any:
         x = by_name["cast"](x, dtype=dtype)
     check(
         x._meta.dtype in (dtypes.float32, dtypes.float64),
-        f'"softmax" not implemented for \'{x._meta.dtype}\': convert with .float()',
+        f"\"softmax\" not implemented for '{x._meta.dtype}': convert with .float()",
     )
     node = "SparseLogSoftmaxBackward0" if logarithm else "SparseSoftmaxBackward0"
     if dim >= x._meta.sparse_dim:
@@ -384,7 +376,8 @@ sparse.forms.update(
         "squeeze_axis": lambda x, *, axis: squeezed(x, (axis,)),
         "squeeze_axes": lambda x, *, axes: squeezed(x, axes),
         "squeeze_all": lambda x: squeezed(x, tuple(range(x._meta.ndim))),
-        "slice": sliced, "reshape_alias": _reshaped, "select": selected, "unbind": unbound, "index_select": index_selected, "cat": joined, "stack": stacked,
+        "slice": sliced, "reshape_alias": _reshaped, "select": selected, "unbind": unbound, "index_select":
+        index_selected, "cat": joined, "stack": stacked,
         "sum": summed, "any": any_form, "vector_norm": norm_form,
     }
 )  # fmt: skip

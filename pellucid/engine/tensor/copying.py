@@ -30,8 +30,9 @@ def deep_copy(tensor: Any, memo: dict[int, Any]) -> Any:
 
 
 def _deep_copy_sparse(tensor: Any, memo: dict[int, Any]) -> Any:
-    parts = [copy.deepcopy(part, memo) for part in (tensor._array.index, tensor._array.plain, tensor._array.values)]
-    return _finished(tensor, sparse_tensor(tensor._meta, *parts, tensor._array.is_coalesced), memo)
+    parts = tensor._array
+    index, plain, values = [copy.deepcopy(part, memo) for part in (parts.index, parts.plain, parts.values)]
+    return _finished(tensor, sparse_tensor(tensor._meta, index, plain, values, parts.is_coalesced), memo)
 
 
 def _finished(tensor: Any, copied: Any, memo: dict[int, Any]) -> Any:

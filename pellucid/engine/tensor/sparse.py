@@ -1,4 +1,4 @@
-"""What sparse tensors are asked, conversions between layouts, and the functions of `torch` and `torch.sparse` on them."""
+"""Questions to sparse tensors, conversions between layouts, functions of `torch` and `torch.sparse` on them."""
 
 from __future__ import annotations
 

@@ -170,7 +170,8 @@ def sparse_compressed_tensor(
     words = _WORDS[name]
     check(
         index._meta.dtype is plain._meta.dtype,
-        f"{words[0]} and {words[1]} must have the same dtype, bot got {_title(index)} and {_title(plain)}, respectively",
+        f"{words[0]} and {words[1]} must have the same dtype, bot got {_title(index)} and {_title(plain)},"
+        " respectively",
     )
     check(
         index._meta.dtype in (dtypes.int32, dtypes.int64),

@@ -9,7 +9,7 @@ from pellucid.engine.core.errors import check
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import activation as ops
 from pellucid.engine.ops import exponential
-from pellucid.engine.tensor.arguments import as_bool, need_tensor
+from pellucid.engine.tensor.arguments import as_bool, as_number, need_tensor
 
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
@@ -22,6 +22,7 @@ def hardshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
     >>> torch.hardshrink(torch.tensor([1.0, 0.2]))
     tensor([1., 0.])
     """
+    lambd = as_number(lambd, "hardshrink", "lambd", 2)
     return ops.hardshrink(need_tensor(input, "hardshrink"), lambd=float(lambd), out=out)
 
 
@@ -68,6 +69,8 @@ def threshold(input: Any, threshold: float, value: float, *, out: Any = None) ->
     >>> torch.threshold(torch.tensor([1.0, 3.0]), 2.0, 0.0)
     tensor([0., 3.])
     """
+    threshold = as_number(threshold, "threshold", "threshold", 2)
+    value = as_number(value, "threshold", "value", 3)
     return ops.threshold(need_tensor(input, "threshold"), threshold=threshold, value=value, out=out)
 
 
@@ -109,6 +112,7 @@ def celu(input: Any, alpha: float = 1.0, *, out: Any = None, node: str = "CeluBa
     >>> torch.celu(torch.tensor([1.0]))
     tensor([1.])
     """
+    alpha = as_number(alpha, "celu", "alpha", 2)
     check(alpha != 0, "ZeroDivisionError: alpha cannot be 0 for CELU")
     return ops.elu(
         need_tensor(input, "celu"), alpha=float(alpha), scale=1.0, input_scale=1.0 / alpha, node=node, out=out

@@ -89,7 +89,7 @@ def as_ints(value: Any, function: str, argument: str, position: int = 2) -> tupl
         return (as_int(value, function, argument, position),)
     if all([each.__class__ is int for each in value]):
         return tuple(value)
-    bad = next((i for i, each in enumerate(value) if not _is_int(each)), None)
+    bad = next((i for i, each in enumerate(value) if not _is_int(each) and not (i and each.__class__ is bool)), None)
     if bad is not None:
         raise TypeError(
             f"{function}(): argument '{argument}' (position {position}) must be tuple of ints, but found "

@@ -17,7 +17,7 @@ from pellucid.engine.core.errors import wrap_dim
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import memory as ops
-from pellucid.engine.tensor.arguments import as_bool, fitting, need_operand, need_tensor
+from pellucid.engine.tensor.arguments import as_bool, as_int, fitting, need_operand, need_tensor
 from pellucid.engine.tensor.dlpack import capsule_of, device_of
 from pellucid.engine.tensor.layout import (
     contiguous_format,
@@ -153,6 +153,7 @@ def _to_device(self: Any, where: device_type, kind: dtype_type) -> Any:
 
 def type_(self: Any, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
     """The name of its legacy type (`torch.FloatTensor`), or the tensor converted to a dtype or legacy type."""
+    as_bool(non_blocking, "type_", "non_blocking", 3)
     if dtype is None:
         layout = self._meta.layout
         if layout not in ("strided", "sparse_coo"):
@@ -204,11 +205,15 @@ def is_contiguous(self: Any, memory_format: memory_format = contiguous_format) -
 
 def stride(self: Any, dim: int | None = None) -> Any:
     """Its strides in elements, or the stride of one dimension."""
+    if dim is not None:
+        dim = as_int(dim, "stride", "dim", 2)
     return self._meta.strides if dim is None else self._meta.strides[wrap_dim(dim, self._meta.ndim)]
 
 
 def size(self: Any, dim: int | None = None) -> Any:
     """Its shape, or its size along one dimension."""
+    if dim is not None:
+        dim = as_int(dim, "size", "dim", 2)
     if dim is None:
         return self._meta.shape
     if not self._meta.ndim:
@@ -242,7 +247,7 @@ class ConversionMethods:
 
     def type_as(self: Any, other: Any) -> Any:
         """Converted to the dtype of `other`."""
-        return to(self, other.dtype)
+        return to(self, need_tensor(other, "type_as", "other")._meta.dtype)
 
     def cpu(self: Any, memory_format: memory_format = preserve_format) -> Any:
         """The tensor in main memory: itself."""

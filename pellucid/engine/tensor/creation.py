@@ -18,7 +18,7 @@ from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.op import Op, by_name
 from pellucid.engine.core.storage import Storage
 from pellucid.engine.ops import memory as ops
-from pellucid.engine.tensor.arguments import as_size, fitting
+from pellucid.engine.tensor.arguments import as_bool, as_size, fitting
 from pellucid.engine.tensor.layout import layout as layout_type
 from pellucid.engine.tensor.layout import memory_format as format_type
 from pellucid.engine.tensor.layout import refuse_pinning, strided, strides_for
@@ -67,6 +67,7 @@ def tensor(
     tensor([[1, 2],
             [3, 4]])
     """
+    as_bool(requires_grad, "tensor", "requires_grad")
     refuse_pinning(pin_memory, device)
     where, dtype = usable(device), dtypes.as_dtype(dtype)
     if isinstance(data, TensorData):

@@ -14,7 +14,7 @@ from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import broadcast_shapes
 from pellucid.engine.core.modes import no_grad, state
 from pellucid.engine.ops import random as ops
-from pellucid.engine.tensor.arguments import as_int, as_size, deliver, need_tensor
+from pellucid.engine.tensor.arguments import as_bool, as_float, as_int, as_size, deliver, need_tensor
 from pellucid.engine.tensor.creation import empty
 from pellucid.engine.tensor.layout import layout as layout_type
 from pellucid.engine.tensor.layout import memory_format as format_type
@@ -43,6 +43,7 @@ def _no_more(named: dict[str, Any], function: str) -> None:
 
 def normal_(self: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
     """Fill with numbers drawn from a normal distribution."""
+    std = as_float(std, "normal_", "std", 3)
     check(std >= 0, f"normal expects std >= 0.0, but found std {std}")
     return _fill(self, "normal", mean, std, generator=generator)
 
@@ -69,24 +70,29 @@ def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
 
 def exponential_(self: Any, lambd: float = 1, *, generator: Any = None) -> Any:
     """Fill with numbers drawn from an exponential distribution of rate `lambd`."""
+    lambd = as_float(lambd, "exponential_", "lambd", 2)
     check(lambd > 0, f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     return _fill(self, "exponential", lambd, generator=generator)
 
 
 def geometric_(self: Any, p: float, *, generator: Any = None) -> Any:
     """Fill with the number of trials up to the first success of probability `p`."""
+    p = as_float(p, "geometric_", "p", 2)
     check(0 < p < 1, f"geometric_ expects p to be in (0, 1), but got p={p}")
     return _fill(self, "geometric", p, generator=generator)
 
 
 def cauchy_(self: Any, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Any:
     """Fill with numbers drawn from a Cauchy distribution."""
+    median = as_float(median, "cauchy_", "median", 2)
+    sigma = as_float(sigma, "cauchy_", "sigma", 3)
     check(sigma > 0, f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     return _fill(self, "cauchy", median, sigma, generator=generator)
 
 
 def log_normal_(self: Any, mean: float = 1, std: float = 2, *, generator: Any = None) -> Any:
     """Fill with e to the power of normals of that mean and deviation."""
+    std = as_float(std, "log_normal_", "std", 3)
     check(std > 0, f"log_normal_ expects std > 0.0, but found std={std}")
     return _fill(self, "log_normal", mean, std, generator=generator)
 
@@ -365,6 +371,7 @@ def multinomial(
     >>> torch.multinomial(torch.tensor([0.0, 3.0]), 1)
     tensor([1])
     """
+    as_bool(replacement, "multinomial", "replacement", 3)
     need_tensor(input, "multinomial")
     return ops.multinomial(
         input,

@@ -16,6 +16,7 @@ from pellucid.engine.ops import exponential as functions
 from pellucid.engine.ops import linalg
 from pellucid.engine.ops import recurrent as ops
 from pellucid.engine.ops.arithmetic import add, mul
+from pellucid.engine.tensor.arguments import need_tensor
 from pellucid.engine.tensor.joining import cat, stack
 
 Own = tuple[Any, Any]
@@ -269,6 +270,13 @@ def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh:
     >>> torch.nn.LSTMCell(2, 3)(torch.zeros(1, 2))[0].shape
     torch.Size([1, 3])
     """
+    need_tensor(input, "lstm_cell")
+    need_tensor(w_ih, "lstm_cell", "w_ih", 3)
+    need_tensor(w_hh, "lstm_cell", "w_hh", 4)
+    if b_ih is not None:
+        need_tensor(b_ih, "lstm_cell", "b_ih", 5)
+    if b_hh is not None:
+        need_tensor(b_hh, "lstm_cell", "b_hh", 6)
     check(len(hx) == 2, "lstm_cell expects two hidden states: hx = (h, c)")
     h, c = hx
     return _cell(_lstm_step, input, h, c, [w_ih, w_hh, b_ih, b_hh, None])
@@ -281,6 +289,12 @@ def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: 
     >>> torch.nn.GRUCell(2, 3)(torch.zeros(1, 2)).shape
     torch.Size([1, 3])
     """
+    need_tensor(input, "gru_cell")
+    need_tensor(hx, "gru_cell", "hx", 2)
+    need_tensor(w_ih, "gru_cell", "w_ih", 3)
+    need_tensor(w_hh, "gru_cell", "w_hh", 4)
+    if b_hh is not None:
+        need_tensor(b_hh, "gru_cell", "b_hh", 6)
     return _cell(_gru_step, input, hx, None, [w_ih, w_hh, b_ih, b_hh, None])[0]
 
 
@@ -291,6 +305,14 @@ def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b
     >>> torch.nn.RNNCell(2, 3)(torch.zeros(1, 2)).shape
     torch.Size([1, 3])
     """
+    need_tensor(input, "rnn_tanh_cell")
+    need_tensor(hx, "rnn_tanh_cell", "hx", 2)
+    need_tensor(w_ih, "rnn_tanh_cell", "w_ih", 3)
+    need_tensor(w_hh, "rnn_tanh_cell", "w_hh", 4)
+    if b_ih is not None:
+        need_tensor(b_ih, "rnn_tanh_cell", "b_ih", 5)
+    if b_hh is not None:
+        need_tensor(b_hh, "rnn_tanh_cell", "b_hh", 6)
     return _cell(_tanh_step, input, hx, None, [w_ih, w_hh, b_ih, b_hh, None])[0]
 
 
@@ -301,4 +323,12 @@ def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b
     >>> torch.nn.RNNCell(2, 3, nonlinearity="relu")(torch.zeros(1, 2)).shape
     torch.Size([1, 3])
     """
+    need_tensor(input, "rnn_relu_cell")
+    need_tensor(hx, "rnn_relu_cell", "hx", 2)
+    need_tensor(w_ih, "rnn_relu_cell", "w_ih", 3)
+    need_tensor(w_hh, "rnn_relu_cell", "w_hh", 4)
+    if b_ih is not None:
+        need_tensor(b_ih, "rnn_relu_cell", "b_ih", 5)
+    if b_hh is not None:
+        need_tensor(b_hh, "rnn_relu_cell", "b_hh", 6)
     return _cell(_relu_step, input, hx, None, [w_ih, w_hh, b_ih, b_hh, None])[0]

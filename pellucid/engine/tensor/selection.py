@@ -350,6 +350,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     >>> torch.put(torch.zeros(3), torch.tensor([1]), torch.tensor([5.0]))
     tensor([0., 5., 0.])
     """
+    need_tensor(index, "put_", "index", 2), need_tensor(source, "put_", "source", 3)
     check(
         index._meta.numel == source._meta.numel,
         "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
@@ -579,12 +580,12 @@ class SelectionMethods:
     def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
         """Write a number on the main diagonal."""
         check(self._meta.ndim >= 2, "dimensions must larger than 1")
-        check(is_number(fill_value), "fill_value must be a number")
+        fill_value = as_number(fill_value, "fill_diagonal_", "fill_value")
         sizes = self._meta.shape
         check(len(sizes) == 2 or len(set(sizes)) == 1, "all dimensions of input must be of equal length")
         length = min(sizes)
         self.as_strided((length,), (sum(self._meta.strides),), self._offset).fill_(fill_value)
-        if wrap and len(sizes) == 2 and sizes[0] > sizes[1] + 1:
+        if as_bool(wrap, "fill_diagonal_", "wrap", 3) and len(sizes) == 2 and sizes[0] > sizes[1] + 1:
             count = -(-self._meta.numel // (sizes[1] + 1)) - length
             start = self._offset + self._meta.strides[0] * (sizes[1] + 1)
             self.as_strided((count,), (sum(self._meta.strides),), start).fill_(fill_value)

@@ -10,6 +10,7 @@ from pellucid.engine.core.errors import check, wrap_dim
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import activation as ops
 from pellucid.engine.ops import exponential
+from pellucid.engine.tensor.arguments import as_bool, as_int, as_number, need_str, need_tensor
 from pellucid.engine.tensor.normalization import log_softmax as _log_softmax
 from pellucid.engine.tensor.normalization import softmax as _softmax
 
@@ -29,11 +30,13 @@ def relu(input: Any, inplace: bool = False) -> Any:
     >>> torch.nn.functional.relu(torch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
+    need_tensor(input, "relu")
     return exponential.relu(input, out=_into(input, inplace))
 
 
 def relu_(input: Any) -> Any:
     """`relu` in place."""
+    need_tensor(input, "relu_")
     return relu(input, inplace=True)
 
 
@@ -44,6 +47,7 @@ def relu6(input: Any, inplace: bool = False) -> Any:
     >>> torch.nn.functional.relu6(torch.tensor([-1.0, 9.0]))
     tensor([0., 6.])
     """
+    need_tensor(input, "relu6")
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
@@ -54,6 +58,8 @@ def gelu(input: Any, approximate: str = "none", *, out: Any = None) -> Any:
     >>> torch.nn.functional.gelu(torch.tensor([1.0]))
     tensor([0.8413])
     """
+    need_tensor(input, "gelu")
+    need_str(approximate, "gelu", "approximate", 2)
     check(approximate in ("none", "tanh"), f"approximate argument must be either none or tanh. Got {approximate!r}")
     return ops.gelu(input, out=out) if approximate == "none" else ops.gelu_tanh(input, out=out)
 
@@ -65,6 +71,7 @@ def silu(input: Any, inplace: bool = False) -> Any:
     >>> torch.nn.functional.silu(torch.tensor([0.0]))
     tensor([0.])
     """
+    need_tensor(input, "silu")
     return ops.silu(input, out=_into(input, inplace))
 
 
@@ -75,6 +82,8 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
     >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]))
     tensor([-0.0100,  2.0000])
     """
+    need_tensor(input, "leaky_relu")
+    negative_slope = as_number(negative_slope, "leaky_relu", "negative_slope", 2)
     return ops.leaky_relu(
         input, negative_slope=float(negative_slope), node=_node("LeakyRelu", inplace), out=_into(input, inplace)
     )
@@ -92,6 +101,8 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     >>> torch.nn.functional.elu(torch.tensor([2.0, 0.0]))
     tensor([2., 0.])
     """
+    need_tensor(input, "elu")
+    alpha = as_number(alpha, "elu", "alpha", 2)
     return ops.elu(
         input, alpha=float(alpha), scale=1.0, input_scale=1.0, node=_node("Elu", inplace), out=_into(input, inplace)
     )
@@ -109,6 +120,7 @@ def selu(input: Any, inplace: bool = False) -> Any:
     >>> torch.nn.functional.selu(torch.tensor([1.0]))
     tensor([1.0507])
     """
+    need_tensor(input, "selu")
     scale = 1.0507009873554804934193349852946
     alpha = 1.6732632423543772848170429916717
     return ops.elu(
@@ -128,6 +140,8 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     >>> torch.nn.functional.celu(torch.tensor([1.0]))
     tensor([1.])
     """
+    need_tensor(input, "celu")
+    alpha = as_number(alpha, "celu", "alpha", 2)
     check(alpha != 0, "ZeroDivisionError: alpha cannot be 0 for CELU")
     return ops.elu(
         input,
@@ -153,6 +167,10 @@ def rrelu(
     >>> torch.nn.functional.rrelu(torch.tensor([1.0]))
     tensor([1.])
     """
+    need_tensor(input, "rrelu")
+    lower = as_number(lower, "rrelu", "lower", 2)
+    upper = as_number(upper, "rrelu", "upper", 3)
+    as_bool(training, "rrelu", "training", 4)
     check(lower <= upper, "Lower bound should be less than or equal to the upper bound")
     if not training:
         slope = (lower + upper) / 2
@@ -175,6 +193,9 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0, *, out: Any
     >>> torch.nn.functional.softplus(torch.tensor([0.0]))
     tensor([0.6931])
     """
+    need_tensor(input, "softplus")
+    beta = as_number(beta, "softplus", "beta", 2)
+    threshold = as_number(threshold, "softplus", "threshold", 3)
     return ops.softplus(input, beta=float(beta), threshold=float(threshold), out=out)
 
 
@@ -185,6 +206,7 @@ def logsigmoid(input: Any, *, out: Any = None) -> Any:
     >>> torch.nn.functional.logsigmoid(torch.tensor([0.0]))
     tensor([-0.6931])
     """
+    need_tensor(input, "logsigmoid")
     return ops.log_sigmoid(input, out=out)
 
 
@@ -195,6 +217,7 @@ def mish(input: Any, inplace: bool = False) -> Any:
     >>> torch.nn.functional.mish(torch.tensor([0.0]))
     tensor([0.])
     """
+    need_tensor(input, "mish")
     return ops.mish(input, out=_into(input, inplace))
 
 
@@ -205,6 +228,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     >>> torch.nn.functional.hardtanh(torch.tensor([-2.0, 0.5]))
     tensor([-1.0000,  0.5000])
     """
+    need_tensor(input, "hardtanh")
     check(min_val <= max_val, "min_val cannot be greater than max_val", ValueError)
     check(int(min_val) >= 0 or input.dtype.is_signed, "cannot do hardtanh on an unsigned type with negative limits")
     return ops.hardtanh(input, low=float(min_val), high=float(max_val), out=_into(input, inplace))
@@ -222,6 +246,7 @@ def hardswish(input: Any, inplace: bool = False) -> Any:
     >>> torch.nn.functional.hardswish(torch.tensor([3.0]))
     tensor([3.])
     """
+    need_tensor(input, "hardswish")
     return ops.hardswish(input, out=_into(input, inplace))
 
 
@@ -232,6 +257,7 @@ def hardsigmoid(input: Any, inplace: bool = False) -> Any:
     >>> torch.nn.functional.hardsigmoid(torch.tensor([0.0]))
     tensor([0.5000])
     """
+    need_tensor(input, "hardsigmoid")
     return ops.hardsigmoid(input, out=_into(input, inplace))
 
 
@@ -242,6 +268,8 @@ def softshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
     >>> torch.nn.functional.softshrink(torch.tensor([1.0, 0.2]))
     tensor([0.5000, 0.0000])
     """
+    need_tensor(input, "softshrink")
+    lambd = as_number(lambd, "softshrink", "lambd", 2)
     check(
         lambd >= 0, f"lambda must be in range [0, 3.40282e+38] for input dtype {title(input.dtype)}, but found {lambd}"
     )
@@ -275,6 +303,9 @@ def threshold(input: Any, threshold: float, value: float, inplace: bool = False)
     >>> torch.nn.functional.threshold(torch.tensor([1.0, 3.0]), 2.0, 0.0)
     tensor([0., 3.])
     """
+    need_tensor(input, "threshold")
+    threshold = as_number(threshold, "threshold", "threshold", 2)
+    value = as_number(value, "threshold", "value", 3)
     return ops.threshold(input, threshold=threshold, value=value, out=_into(input, inplace))
 
 
@@ -290,6 +321,7 @@ def glu(input: Any, dim: int = -1) -> Any:
     >>> torch.nn.functional.glu(torch.tensor([4.0, 0.0]))
     tensor([2.])
     """
+    dim = as_int(dim, "glu", "dim", 2)
     check(input.dim() > 0, "glu does not support scalars because halving size must be even")
     return ops.glu(input, dim=wrap_dim(dim, input.dim()))
 

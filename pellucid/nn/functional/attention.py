@@ -16,6 +16,7 @@ from pellucid.engine.core.modes import state
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import attention as ops
 from pellucid.engine.ops.normalization import safe_softmax
+from pellucid.engine.tensor.arguments import as_bool, as_float, need_tensor
 from pellucid.nn.functional.dropout import drop
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
@@ -409,6 +410,16 @@ def scaled_dot_product_attention(
     >>> torch.nn.functional.scaled_dot_product_attention(q, q, q).shape
     torch.Size([1, 1, 2, 4])
     """
+    need_tensor(query, "scaled_dot_product_attention", "query", 1)
+    need_tensor(key, "scaled_dot_product_attention", "key", 2)
+    need_tensor(value, "scaled_dot_product_attention", "value", 3)
+    if attn_mask is not None:
+        need_tensor(attn_mask, "scaled_dot_product_attention", "attn_mask", 4)
+    dropout_p = as_float(dropout_p, "scaled_dot_product_attention", "dropout_p", 5)
+    as_bool(is_causal, "scaled_dot_product_attention", "is_causal", 6)
+    if scale is not None:
+        scale = as_float(scale, "scaled_dot_product_attention", "scale", 7)
+    as_bool(enable_gqa, "scaled_dot_product_attention", "enable_gqa", 8)
     _check_attended(query, key, value, attn_mask, is_causal)
     if query.dtype in (pellucid.bfloat16, pellucid.float16):  # as in PyTorch, only the result is rounded
         mask = attn_mask if attn_mask is None or attn_mask.dtype is pellucid.bool else attn_mask.float()

@@ -9,7 +9,7 @@ import pellucid
 from pellucid.engine.core.errors import check, user_level
 from pellucid.engine.ops import class_loss, pairwise
 from pellucid.engine.ops import loss as ops
-from pellucid.engine.tensor.arguments import presented
+from pellucid.engine.tensor.arguments import as_bool, as_float, as_int, as_number, need_tensor, presented
 from pellucid.nn.functional.loss import reduced, reduction_name, refuse_gradient
 
 
@@ -84,6 +84,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     >>> torch.nn.functional.huber_loss(torch.tensor([3.0]), torch.tensor([0.0]))
     tensor(2.5000)
     """
+    delta = as_float(delta, "huber_loss", "delta", 4)
     name = reduction_name(None, None, reduction)
     check(delta > 0, "huber_loss does not support non-positive values for delta.")
     a, b = _broadcast(input, target)
@@ -102,6 +103,8 @@ def soft_margin_loss(
     >>> torch.nn.functional.soft_margin_loss(torch.zeros(1), torch.ones(1))
     tensor(0.6931)
     """
+    need_tensor(input, "soft_margin_loss")
+    need_tensor(target, "soft_margin_loss", "target", 2)
     name = reduction_name(size_average, reduce, reduction)
     refuse_gradient("soft_margin_loss", "target", target)
     return ops.soft_margin(input, target, reduction=name)
@@ -116,6 +119,8 @@ def hinge_embedding_loss(
     >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.5]), torch.tensor([1.0]))
     tensor(0.5000)
     """
+    need_tensor(input, "hinge_embedding_loss")
+    margin = as_float(margin, "hinge_embedding_loss", "margin", 3)
     name = reduction_name(size_average, reduce, reduction)
     far = pellucid.where(target != 1, (margin - input).clamp_min(0), pellucid.zeros((), dtype=input.dtype))
     near = pellucid.where(target != -1, input, pellucid.zeros((), dtype=input.dtype))
@@ -137,6 +142,7 @@ def margin_ranking_loss(
     >>> torch.nn.functional.margin_ranking_loss(torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([1.0]))
     tensor(1.)
     """
+    margin = as_float(margin, "margin_ranking_loss", "margin", 4)
     name = reduction_name(size_average, reduce, reduction)
     check(
         input1.dim() == input2.dim() == target.dim(),
@@ -161,6 +167,10 @@ def cosine_embedding_loss(
     >>> torch.nn.functional.cosine_embedding_loss(torch.ones(1, 2), torch.ones(1, 2), torch.ones(1)).round()
     tensor(0.)
     """
+    need_tensor(input1, "cosine_embedding_loss", "input1", 1)
+    need_tensor(input2, "cosine_embedding_loss", "input2", 2)
+    need_tensor(target, "cosine_embedding_loss", "target", 3)
+    margin = as_float(margin, "cosine_embedding_loss", "margin", 4)
     name = reduction_name(size_average, reduce, reduction)
     check(target.dim() in (0, 1), "0D or 1D target tensor expected, multi-target not supported")
     axis = target.dim()
@@ -193,6 +203,11 @@ def triplet_margin_loss(
     >>> torch.nn.functional.triplet_margin_loss(torch.zeros(1, 2), torch.zeros(1, 2), torch.ones(1, 2), margin=0.0)
     tensor(0.)
     """
+    need_tensor(anchor, "triplet_margin_loss", "anchor", 1)
+    need_tensor(positive, "triplet_margin_loss", "positive", 2)
+    need_tensor(negative, "triplet_margin_loss", "negative", 3)
+    p = as_float(p, "triplet_margin_loss", "p", 5)
+    as_bool(swap, "triplet_margin_loss", "swap", 7)
     name = reduction_name(size_average, reduce, reduction)
     check(margin > 0 or margin == 0, f"margin must be greater than 0, got {margin}", ValueError)
     near = pairwise_distance(anchor, positive, p, eps)
@@ -252,6 +267,9 @@ def multi_margin_loss(
     >>> torch.nn.functional.multi_margin_loss(torch.tensor([[1.0, 0.5]]), torch.tensor([0]))
     tensor(0.2500)
     """
+    need_tensor(input, "multi_margin_loss")
+    need_tensor(target, "multi_margin_loss", "target", 2)
+    margin = as_number(margin, "multi_margin_loss", "margin", 4)
     name = reduction_name(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
@@ -283,6 +301,8 @@ def multilabel_margin_loss(
     >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([[1.0, 0.0]]), torch.tensor([[0, -1]]))
     tensor(0.)
     """
+    need_tensor(input, "multilabel_margin_loss")
+    need_tensor(target, "multilabel_margin_loss", "target", 2)
     name = reduction_name(size_average, reduce, reduction)
     check(
         input.shape == target.shape,
@@ -300,6 +320,10 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
     >>> torch.nn.functional.pairwise_distance(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]))
     tensor([5.0000])
     """
+    need_tensor(x1, "pairwise_distance", "x1", 1)
+    need_tensor(x2, "pairwise_distance", "x2", 2)
+    p = as_float(p, "pairwise_distance", "p", 3)
+    eps = as_float(eps, "pairwise_distance", "eps", 4)
     return presented((x1 - x2 + eps).norm(p, -1, keepdim=keepdim), "NormBackward1")
 
 
@@ -310,6 +334,10 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     >>> torch.nn.functional.cosine_similarity(torch.ones(1, 2), torch.ones(1, 2)).round()
     tensor([1.])
     """
+    need_tensor(x1, "cosine_similarity", "x1", 1)
+    need_tensor(x2, "cosine_similarity", "x2", 2)
+    dim = as_int(dim, "cosine_similarity", "dim", 3)
+    eps = as_float(eps, "cosine_similarity", "eps", 4)
     kind = pellucid.promote_types(x1.dtype, x2.dtype)
     check(kind.is_floating_point, f"expected common dtype to be floating point, yet common dtype is {kind}")
     a, b = pellucid.broadcast_tensors(x1.to(kind), x2.to(kind))
@@ -324,6 +352,8 @@ def pdist(input: Any, p: float = 2.0) -> Any:
     >>> torch.nn.functional.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0]]))
     tensor([5.])
     """
+    need_tensor(input, "pdist")
+    p = as_float(p, "pdist", "p", 2)
     check(input.dim() == 2, f"pdist only supports 2D tensors, got: {input.dim()}D")
     check(input.is_floating_point(), f"pdist only supports floating-point dtypes, got {input.dtype}")
     check(p >= 0, f"pdist only supports non-negative p values, got {p}")

@@ -7,6 +7,7 @@ from typing import Any
 import pellucid
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.promotion import title
+from pellucid.engine.tensor.arguments import need_tensor
 
 
 def _check(p: float) -> None:
@@ -16,11 +17,7 @@ def _check(p: float) -> None:
 
 def _noise(input: Any, p: float, shape: Any) -> Any:
     with pellucid.no_grad():
-        noise = (
-            input.detach().new_empty(shape)
-            if shape is not None
-            else pellucid.empty_like(input.detach())
-        )
+        noise = input.detach().new_empty(shape) if shape is not None else pellucid.empty_like(input.detach())
         return noise.bernoulli_(1 - p)
 
 
@@ -51,6 +48,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
     >>> torch.nn.functional.dropout(torch.ones(2), training=False)
     tensor([1., 1.])
     """
+    need_tensor(input, "dropout")
     _check(p)
     return _drop(input, p, training, inplace, None)
 
@@ -145,6 +143,7 @@ def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: b
     >>> torch.nn.functional.alpha_dropout(torch.ones(2))
     tensor([1., 1.])
     """
+    need_tensor(input, "alpha_dropout")
     return _alpha(input, p, training, inplace, None)
 
 
@@ -155,4 +154,5 @@ def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, in
     >>> torch.nn.functional.feature_alpha_dropout(torch.ones(1, 2))
     tensor([[1., 1.]])
     """
+    need_tensor(input, "feature_alpha_dropout")
     return _alpha(input, p, training, inplace, _per_channel(input) if p and training and input.numel() else None)

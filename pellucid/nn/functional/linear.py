@@ -9,7 +9,7 @@ from pellucid.engine.core.batching import whole
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import embedding as ops
 from pellucid.engine.ops import embedding_bag as bag_ops
-from pellucid.engine.tensor.arguments import deliver
+from pellucid.engine.tensor.arguments import as_bool, as_float, as_int, deliver, need_tensor
 
 
 def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:
@@ -19,6 +19,7 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
     >>> torch.nn.functional.linear(torch.ones(2), torch.ones(1, 2), torch.ones(1))
     tensor([3.])
     """
+    need_tensor(weight, "linear", "weight", 2)
     if not isinstance(input, pellucid.Tensor):
         raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     return deliver(_product(input, weight, bias), out)
@@ -46,6 +47,11 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     >>> torch.nn.functional.bilinear(torch.ones(2), torch.ones(3), torch.ones(1, 2, 3))
     tensor([6.])
     """
+    need_tensor(input1, "bilinear", "input1", 1)
+    need_tensor(input2, "bilinear", "input2", 2)
+    need_tensor(weight, "bilinear", "weight", 3)
+    if bias is not None:
+        need_tensor(bias, "bilinear", "bias", 4)
     check(
         input1.shape[:-1] == input2.shape[:-1],
         f"bilinear(): input batch dimensions do not match: got {list(input1.shape[:-1])} and {list(input2.shape[:-1])}",
@@ -80,6 +86,10 @@ def embedding(
     >>> torch.nn.functional.embedding(torch.tensor([1]), torch.tensor([[1.0], [2.0]]))
     tensor([[2.]])
     """
+    need_tensor(weight, "embedding", "weight", 2)
+    if padding_idx is not None:
+        padding_idx = as_int(padding_idx, "embedding", "padding_idx", 3)
+    as_bool(scale_grad_by_freq, "embedding", "scale_grad_by_freq", 6)
     padding = _padding(padding_idx, weight)
     if max_norm is not None:
         renormalise_rows(weight, input, max_norm, norm_type)
@@ -112,6 +122,11 @@ def embedding_bag(
     tensor([[2.],
             [8.]])
     """
+    if max_norm is not None:
+        max_norm = as_float(max_norm, "embedding_bag", "max_norm", 4)
+    as_bool(include_last_offset, "embedding_bag", "include_last_offset", 10)
+    if padding_idx is not None:
+        padding_idx = as_int(padding_idx, "embedding_bag", "padding_idx", 11)
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
@@ -198,6 +213,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
+    num_classes = as_int(num_classes, "one_hot", "num_classes", 2)
     check(
         tensor.dtype is pellucid.int64,
         f"one_hot is only applicable to index tensor of type LongTensor (got {tensor.dtype})",

@@ -10,6 +10,7 @@ from pellucid.engine.core.meta import broadcast_shapes
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import class_loss
 from pellucid.engine.ops import loss as ops
+from pellucid.engine.tensor.arguments import as_bool, as_float, as_int, need_tensor
 from pellucid.nn._reduction import legacy_get_string
 
 
@@ -45,6 +46,11 @@ def nll_loss(
     >>> torch.nn.functional.nll_loss(torch.tensor([[-0.5, -1.0]]), torch.tensor([1]))
     tensor(1.)
     """
+    need_tensor(input, "nll_loss")
+    need_tensor(target, "nll_loss", "target", 2)
+    if weight is not None:
+        need_tensor(weight, "nll_loss", "weight", 3)
+    ignore_index = as_int(ignore_index, "nll_loss", "ignore_index", 5)
     reduction = reduction_name(size_average, reduce, reduction)
     refuse_gradient("nll_loss_forward", "weight", weight)
     _check_target(input, target)
@@ -104,6 +110,12 @@ def cross_entropy(
     >>> torch.nn.functional.cross_entropy(torch.zeros(1, 2), torch.tensor([0]))
     tensor(0.6931)
     """
+    need_tensor(input, "cross_entropy")
+    need_tensor(target, "cross_entropy", "target", 2)
+    if weight is not None:
+        need_tensor(weight, "cross_entropy", "weight", 3)
+    ignore_index = as_int(ignore_index, "cross_entropy", "ignore_index", 5)
+    label_smoothing = as_float(label_smoothing, "cross_entropy", "label_smoothing", 8)
     reduction = reduction_name(size_average, reduce, reduction)
     check(0.0 <= label_smoothing <= 1.0, f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     axis = 0 if input.dim() == 1 else 1
@@ -196,6 +208,10 @@ def binary_cross_entropy_with_logits(
     >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.zeros(1), torch.ones(1))
     tensor(0.6931)
     """
+    if weight is not None:
+        need_tensor(weight, "binary_cross_entropy_with_logits", "weight", 3)
+    if pos_weight is not None:
+        need_tensor(pos_weight, "binary_cross_entropy_with_logits", "pos_weight", 7)
     reduction = reduction_name(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
@@ -218,6 +234,8 @@ def kl_div(
     >>> torch.nn.functional.kl_div(torch.zeros(1, 1), torch.ones(1, 1), reduction="batchmean")
     tensor(0.)
     """
+    need_tensor(target, "kl_div", "target", 2)
+    as_bool(log_target, "kl_div", "log_target", 6)
     import warnings
 
     batchmean = reduction == "batchmean"
@@ -258,6 +276,10 @@ def poisson_nll_loss(
     >>> torch.nn.functional.poisson_nll_loss(torch.zeros(1), torch.ones(1))
     tensor(1.)
     """
+    need_tensor(input, "poisson_nll_loss")
+    need_tensor(target, "poisson_nll_loss", "target", 2)
+    as_bool(log_input, "poisson_nll_loss", "log_input", 3)
+    as_bool(full, "poisson_nll_loss", "full", 4)
     name = reduction_name(size_average, reduce, reduction)
     values = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
@@ -304,6 +326,7 @@ def multilabel_soft_margin_loss(
     >>> torch.nn.functional.multilabel_soft_margin_loss(torch.zeros(1, 2), torch.ones(1, 2))
     tensor(0.6931)
     """
+    need_tensor(input, "multilabel_soft_margin_loss")
     name = reduction_name(size_average, reduce, reduction)
     smooth = pellucid.nn.functional.logsigmoid
     values = -(target * smooth(input) + (1 - target) * smooth(-input))

@@ -12,7 +12,7 @@ from pellucid.engine.core.errors import check
 from pellucid.engine.ops import embedding_bag as bag_ops
 from pellucid.engine.ops import normalization as ops
 from pellucid.engine.ops import random as random_ops
-from pellucid.engine.tensor.arguments import deliver
+from pellucid.engine.tensor.arguments import as_bool, as_float, as_int, deliver, need_tensor
 from pellucid.nn.functional import normalization
 from pellucid.nn.functional.dropout import drop, drop_channels, drop_to_negative
 from pellucid.nn.functional.linear import bag_padding, renormalise_rows
@@ -34,6 +34,13 @@ def layer_norm(
     >>> torch.layer_norm(torch.tensor([1.0, 3.0]), (2,))
     tensor([-1.0000,  1.0000])
     """
+    need_tensor(input, "layer_norm")
+    if weight is not None:
+        need_tensor(weight, "layer_norm", "weight", 3)
+    if bias is not None:
+        need_tensor(bias, "layer_norm", "bias", 4)
+    eps = as_float(eps, "layer_norm", "eps", 5)
+    as_bool(cudnn_enable, "layer_norm", "cudnn_enable", 6)
     return normalization.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
@@ -172,6 +179,9 @@ def dropout(input: Any, p: float, train: bool) -> Any:
     >>> torch.dropout(torch.ones(2), 0.5, False)
     tensor([1., 1.])
     """
+    need_tensor(input, "dropout")
+    p = as_float(p, "dropout", "p", 2)
+    as_bool(train, "dropout", "train", 3)
     return drop(input, p, train, False)
 
 
@@ -192,6 +202,9 @@ def feature_dropout(input: Any, p: float, train: bool) -> Any:
     >>> torch.feature_dropout(torch.ones(1, 2), 1.0, True)
     tensor([[0., 0.]])
     """
+    need_tensor(input, "feature_dropout")
+    p = as_float(p, "feature_dropout", "p", 2)
+    as_bool(train, "feature_dropout", "train", 3)
     return drop_channels(input, p, train)
 
 
@@ -271,6 +284,9 @@ def embedding(
     >>> torch.embedding(torch.tensor([[1.0], [2.0]]), torch.tensor([1]))
     tensor([[2.]])
     """
+    need_tensor(weight, "embedding", "weight", 1)
+    need_tensor(indices, "embedding", "indices", 2)
+    padding_idx = as_int(padding_idx, "embedding", "padding_idx", 3)
     padding = None if padding_idx == -1 else padding_idx
     return _embedding(indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 

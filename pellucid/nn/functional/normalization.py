@@ -7,6 +7,7 @@ from typing import Any
 import pellucid
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import normalization as ops
+from pellucid.engine.tensor.arguments import as_bool, as_float, as_int, need_tensor
 
 
 def batch_norm(
@@ -31,6 +32,17 @@ def batch_norm(
     tensor([[-1.0000],
             [ 1.0000]])
     """
+    need_tensor(input, "batch_norm")
+    if running_mean is not None:
+        need_tensor(running_mean, "batch_norm", "running_mean", 2)
+    if running_var is not None:
+        need_tensor(running_var, "batch_norm", "running_var", 3)
+    if weight is not None:
+        need_tensor(weight, "batch_norm", "weight", 4)
+    if bias is not None:
+        need_tensor(bias, "batch_norm", "bias", 5)
+    as_bool(training, "batch_norm", "training", 6)
+    momentum = as_float(momentum, "batch_norm", "momentum", 7)
     if training and input.dim() >= 2:
         channels = input.size(1)
         if channels and input.numel() == channels:
@@ -93,6 +105,12 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
     >>> torch.nn.functional.layer_norm(torch.tensor([1.0, 3.0]), (2,))
     tensor([-1.0000,  1.0000])
     """
+    need_tensor(input, "layer_norm")
+    if weight is not None:
+        need_tensor(weight, "layer_norm", "weight", 3)
+    if bias is not None:
+        need_tensor(bias, "layer_norm", "bias", 4)
+    eps = as_float(eps, "layer_norm", "eps", 5)
     shape = checked_shape("layer_norm", input, normalized_shape, weight, bias)
     return ops.layer_norm(input, weight, bias, axes=len(shape), eps=float(eps))[0]
 
@@ -128,6 +146,11 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
     >>> torch.nn.functional.rms_norm(torch.tensor([3.0, 3.0]), (2,))
     tensor([1., 1.])
     """
+    need_tensor(input, "rms_norm")
+    if weight is not None:
+        need_tensor(weight, "rms_norm", "weight", 3)
+    if eps is not None:
+        eps = as_float(eps, "rms_norm", "eps", 4)
     shape = checked_shape("rms_norm", input, normalized_shape, weight, None)
     wide = input.float() if input.dtype in (pellucid.float16, pellucid.bfloat16) else input
     if eps is None:
@@ -145,6 +168,12 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0]]), 1)
     tensor([[-1.0000,  1.0000]])
     """
+    num_groups = as_int(num_groups, "group_norm", "num_groups", 2)
+    if weight is not None:
+        need_tensor(weight, "group_norm", "weight", 3)
+    if bias is not None:
+        need_tensor(bias, "group_norm", "bias", 4)
+    eps = as_float(eps, "group_norm", "eps", 5)
     if input.dim() >= 2 and num_groups > 0:
         _check_several_values(input, num_groups)
     return checked_group_norm(input, num_groups, weight, bias, eps)
@@ -195,6 +224,16 @@ def instance_norm(
     >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0]]]))
     tensor([[[-1.0000,  1.0000]]])
     """
+    need_tensor(input, "instance_norm")
+    if running_mean is not None:
+        need_tensor(running_mean, "instance_norm", "running_mean", 2)
+    if running_var is not None:
+        need_tensor(running_var, "instance_norm", "running_var", 3)
+    if weight is not None:
+        need_tensor(weight, "instance_norm", "weight", 4)
+    if bias is not None:
+        need_tensor(bias, "instance_norm", "bias", 5)
+    as_bool(use_input_stats, "instance_norm", "use_input_stats", 6)
     if use_input_stats and input.dim() > 2:
         spatial = input.shape[2:].numel()
         if spatial == 1:

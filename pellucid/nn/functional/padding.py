@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pellucid import Tensor
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import padding as ops
-from pellucid.engine.tensor.arguments import as_ints, need_tensor
+from pellucid.engine.tensor.arguments import as_float, as_ints, as_number, need_str, need_tensor
 
 __all__ = ["constant_pad_nd", "pad"]
 
@@ -25,6 +25,9 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     >>> torch.nn.functional.pad(torch.tensor([[1., 2., 3.]]), (2, 1), mode="reflect")
     tensor([[3., 2., 1., 2., 3., 2.]])
     """
+    need_str(mode, "pad", "mode", 3)
+    if value is not None:
+        value = as_float(value, "pad", "value", 4)
     need_tensor(input, "pad")
     if isinstance(pad, int) or isinstance(pad, Tensor):
         raise TypeError(f"pad(): argument 'pad' (position 2) must be tuple of ints, not {type(pad).__name__}")
@@ -47,6 +50,7 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tens
     >>> torch.constant_pad_nd(torch.ones(2), (1, 0), 5.0)
     tensor([5., 1., 1.])
     """
+    value = as_number(value, "constant_pad_nd", "value", 3)
     need_tensor(input, "constant_pad_nd")
     pairs = _pairs(as_ints(pad, "constant_pad_nd", "pad"), input.ndim)
     return ops.constant_pad(input, pad=_all_axes(pairs, input.ndim), value=value)

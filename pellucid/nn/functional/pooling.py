@@ -13,7 +13,7 @@ from pellucid import Tensor
 from pellucid.engine.core.errors import check, wrap_dim
 from pellucid.engine.ops import pooling as ops
 from pellucid.engine.ops import shape
-from pellucid.engine.tensor.arguments import as_ints, deliver, need_tensor
+from pellucid.engine.tensor.arguments import as_bool, as_ints, deliver, need_tensor
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -108,6 +108,7 @@ def max_pool1d(
     >>> torch.nn.functional.max_pool1d(torch.tensor([[1., 3., 2., 0.]]), 2)
     tensor([[3., 2.]])
     """
+    as_bool(ceil_mode, "max_pool1d", "ceil_mode", 6)
     pair = max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return pair if return_indices else pair[0]
 
@@ -130,6 +131,7 @@ def max_pool2d(
     >>> torch.nn.functional.max_pool2d(torch.tensor([[[1., 3.], [2., 0.]]]), 2)
     tensor([[[3.]]])
     """
+    as_bool(ceil_mode, "max_pool2d", "ceil_mode", 6)
     pair = _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode)
     return pair if return_indices else pair[0]
 
@@ -149,6 +151,7 @@ def max_pool3d(
     >>> torch.nn.functional.max_pool3d(torch.ones(1, 2, 4, 4, 4), 2).shape
     torch.Size([1, 2, 2, 2, 2])
     """
+    as_bool(ceil_mode, "max_pool3d", "ceil_mode", 6)
     pair = _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode)
     return pair if return_indices else pair[0]
 
@@ -252,6 +255,8 @@ def avg_pool1d(
     >>> torch.nn.functional.avg_pool1d(torch.tensor([[1., 3., 2., 0.]]), 2)
     tensor([[2., 1.]])
     """
+    as_bool(ceil_mode, "avg_pool1d", "ceil_mode", 5)
+    as_bool(count_include_pad, "avg_pool1d", "count_include_pad", 6)
     return _avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
@@ -275,6 +280,8 @@ def avg_pool2d(
     >>> torch.nn.functional.avg_pool2d(torch.tensor([[[1., 3.], [2., 0.]]]), 2)
     tensor([[[1.5000]]])
     """
+    as_bool(ceil_mode, "avg_pool2d", "ceil_mode", 5)
+    as_bool(count_include_pad, "avg_pool2d", "count_include_pad", 6)
     made = _avg_pool(
         "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
@@ -298,6 +305,8 @@ def avg_pool3d(
     >>> torch.nn.functional.avg_pool3d(torch.ones(1, 2, 4, 4, 4), 2).shape
     torch.Size([1, 2, 2, 2, 2])
     """
+    as_bool(ceil_mode, "avg_pool3d", "ceil_mode", 5)
+    as_bool(count_include_pad, "avg_pool3d", "count_include_pad", 6)
     made = _avg_pool(
         "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
@@ -488,6 +497,7 @@ def lp_pool1d(
     >>> torch.nn.functional.lp_pool1d(torch.tensor([[3., 4.]]), 2, 2)
     tensor([[5.]])
     """
+    as_bool(ceil_mode, "lp_pool1d", "ceil_mode", 5)
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -500,6 +510,7 @@ def lp_pool2d(
     >>> torch.nn.functional.lp_pool2d(torch.ones(1, 2, 2), 2, 2)
     tensor([[[2.]]])
     """
+    as_bool(ceil_mode, "lp_pool2d", "ceil_mode", 5)
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -512,4 +523,5 @@ def lp_pool3d(
     >>> torch.nn.functional.lp_pool3d(torch.ones(1, 2, 2, 2), 3, 2).round()
     tensor([[[[2.]]]])
     """
+    as_bool(ceil_mode, "lp_pool3d", "ceil_mode", 5)
     return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)

@@ -10,7 +10,7 @@ from pellucid import Tensor
 from pellucid.engine.core.errors import check, user_level
 from pellucid.engine.ops import grid as grid_ops
 from pellucid.engine.ops import rearrangement as ops
-from pellucid.engine.tensor.arguments import as_int, as_ints, need_tensor
+from pellucid.engine.tensor.arguments import as_bool, as_int, as_ints, need_tensor
 
 __all__ = [
     "affine_grid", "affine_grid_generator", "channel_shuffle", "grid_sample", "grid_sampler", "grid_sampler_2d",
@@ -42,6 +42,8 @@ def grid_sample(
     >>> torch.nn.functional.grid_sample(torch.tensor([[[[1., 3.]]]]), torch.zeros(1, 1, 1, 2), align_corners=False)
     tensor([[[[2.]]]])
     """
+    if align_corners is not None:
+        as_bool(align_corners, "grid_sample", "align_corners", 5)
     if mode not in _MODES:
         raise ValueError(
             f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
@@ -115,6 +117,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     tensor([[-1., -1.],
             [ 1., -1.]])
     """
+    if align_corners is not None:
+        as_bool(align_corners, "affine_grid", "align_corners", 3)
     need_tensor(theta, "affine_grid")
     if align_corners is None:
         warnings.warn(_CHANGED, stacklevel=user_level())

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
+from pellucid.engine.tensor.arguments import as_bool, need_str, need_tensor
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
@@ -150,6 +151,8 @@ def pack_padded_sequence(
     >>> packed.data, packed.batch_sizes
     (tensor([4, 1, 3, 5, 2, 6]), tensor([3, 2, 1]))
     """
+    need_tensor(input, "pack_padded_sequence")
+    as_bool(batch_first, "pack_padded_sequence", "batch_first", 3)
     if isinstance(lengths, Tensor):
         if lengths.device.type != "cpu":
             raise RuntimeError(
@@ -261,6 +264,8 @@ def pad_sequence(
     tensor([[1, 2],
             [3, 0]])
     """
+    as_bool(batch_first, "pad_sequence", "batch_first", 2)
+    need_str(padding_side, "pad_sequence", "padding_side", 4)
     if not isinstance(sequences, Iterable):
         raise RuntimeError(
             f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"

@@ -3,9 +3,11 @@
 import copy
 import inspect
 import pickle
+import re
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -238,3 +240,19 @@ def test_warnings_name_the_users_line():
         with pytest.warns(UserWarning) as caught:
             run()
         assert caught[0].filename == __file__
+
+
+def test_the_examples_of_the_page_run():
+    page = (Path(__file__).parents[2] / "docs" / "extending.md").read_text()
+    examples = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    program = "\n".join(examples).replace("torch.sum(Diagonal(5, 2))", "torch.Tensor.sum")
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert found.stdout.split() == ["torch.nn.functional.relu", "torch.Tensor.add"], found.stderr
+
+
+def test_dispatch_modes_say_that_they_are_not_there():
+    from pellucid.utils import _python_dispatch
+
+    with pytest.raises(NotImplementedError, match="TorchFunctionMode"), _python_dispatch.TorchDispatchMode():
+        pass
+    assert not _python_dispatch.is_traceable_wrapper_subclass(SUB)

@@ -47,6 +47,17 @@ def need_tensor(value: Any, function: str, argument: str = "input", position: in
     return value
 
 
+def need_tensors(given: Any, function: str) -> list[Any]:
+    """The tensors of `f(a, b)` and of `f([a, b])` alike; a TypeError in PyTorch's words where one is none."""
+    several = list(given[0]) if len(given) == 1 and isinstance(given[0], list | tuple) else list(given)
+    for position, each in enumerate(several):
+        if not isinstance(each, TensorData):
+            raise TypeError(
+                f"{function}(): expected Tensor as element {position} in argument 0, but got {type(each).__name__}"
+            )
+    return several
+
+
 def need_operand(value: Any, function: str, argument: str = "other", position: int = 2) -> Any:
     """`value` if it is a tensor or a number; else a TypeError in PyTorch's words."""
     if not isinstance(value, TensorData) and not isinstance(value, _NUMBERS):
@@ -79,12 +90,10 @@ def as_int(value: Any, function: str, argument: str, position: int = 2) -> int:
     return value.__index__()
 
 
-def as_ints(value: Any, function: str, argument: str, position: int = 2) -> tuple[int, ...]:
-    """A tuple of ints from an int or a sequence of ints."""
-    if isinstance(value, TensorData) and value._meta.ndim == 1:
-        value = value.tolist()
+def as_ints(value: Any, function: str, argument: str, position: int = 2, only_several: bool = False) -> tuple[int, ...]:
+    """A tuple of ints from a sequence of ints, or from one int unless `only_several`."""
     if not isinstance(value, list | tuple):
-        if not _is_int(value):
+        if not _is_int(value) or only_several:
             raise _not(value, function, argument, position, "tuple of ints")
         return (as_int(value, function, argument, position),)
     if all([each.__class__ is int for each in value]):

@@ -17,6 +17,7 @@ from pellucid.engine.tensor.arguments import (
     is_number,
     need_one_tensor,
     need_operand,
+    need_str,
     need_tensor,
     presented,
 )
@@ -136,7 +137,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = _NO_MODE, out: An
         return ops.div(input, other, out=out)
     if rounding_mode is None:
         return ops.div_mode(input, other, out=out)
-    if rounding_mode == "floor":
+    if need_str(rounding_mode, "div", "rounding_mode") == "floor":
         return (ops.floor_divide_half if _are_halves(input, other) else ops.floor_divide)(input, other, out=out)
     if rounding_mode == "trunc":
         return (ops.trunc_divide_half if _are_halves(input, other) else ops.trunc_divide)(input, other, out=out)

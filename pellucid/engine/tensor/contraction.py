@@ -13,7 +13,7 @@ from pellucid.engine.ops import contraction as ops
 from pellucid.engine.ops.arithmetic import conjugate
 from pellucid.engine.ops.linalg import mm
 from pellucid.engine.ops.shape import permute, reshape_to, unsafe_view
-from pellucid.engine.tensor.arguments import as_float, as_int, as_ints, deliver, need_tensor
+from pellucid.engine.tensor.arguments import as_float, as_int, as_ints, deliver, need_tensor, need_tensors
 
 
 def _contracted(a: Any, b: Any, dims: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -180,7 +180,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     >>> torch.chain_matmul(torch.ones(2, 3), torch.ones(3, 4)).shape
     torch.Size([2, 4])
     """
-    several = list(matrices[0]) if len(matrices) == 1 and isinstance(matrices[0], list | tuple) else list(matrices)
+    several = need_tensors(matrices, "chain_matmul")
     check(len(several) > 0, "chain_matmul(): Expected one or more matrices")
     for position, each in enumerate(several):
         check(

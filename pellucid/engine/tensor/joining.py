@@ -10,7 +10,16 @@ from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.errors import check, user_level, wrap_dim, wrap_dims
 from pellucid.engine.ops import joining as ops
 from pellucid.engine.ops import selection, shape
-from pellucid.engine.tensor.arguments import as_dim, as_int, as_ints, as_size, need_str, need_tensor, presented
+from pellucid.engine.tensor.arguments import (
+    as_dim,
+    as_int,
+    as_ints,
+    as_size,
+    need_str,
+    need_tensor,
+    need_tensors,
+    presented,
+)
 
 
 def _list(tensors: Any, function: str) -> list[Any]:
@@ -131,9 +140,8 @@ def column_stack(tensors: Any, *, out: Any = None) -> Any:
 
 
 def _at_least(tensors: tuple[Any, ...], raise_to: Any) -> Any:
-    if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
-        return tuple([raise_to(each) for each in tensors[0]])
-    return raise_to(tensors[0]) if len(tensors) == 1 else tuple([raise_to(each) for each in tensors])
+    raised = tuple([raise_to(each) for each in need_tensors(tensors, "atleast")])
+    return raised[0] if len(tensors) == 1 and isinstance(tensors[0], TensorData) else raised
 
 
 def atleast_1d(*tensors: Any) -> Any:
@@ -208,6 +216,9 @@ def repeat_interleave(
     """
     if repeats is None:
         return selection.repeated_positions(need_tensor(input, "repeat_interleave"))
+    need_tensor(input, "repeat_interleave")
+    if not isinstance(repeats, TensorData):
+        repeats = as_int(repeats, "repeat_interleave", "repeats")
     if dim is None:
         input, dim = input.flatten(), 0
     axis = as_dim(dim, input._meta.ndim, "repeat_interleave", 3)
@@ -300,6 +311,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     """
     need_tensor(input, "rot90")
     k = as_int(k, "rot90", "k", 2)
+    dims = as_ints(dims, "rot90", "dims", 3)
     check(len(dims) == 2, f"expected total rotation dims == 2, but got dims = {len(dims)}")
     check(input._meta.ndim >= 2, f"expected total dims >= 2, but got total dims = {input._meta.ndim}")
     a, b = [wrap_dim(d, input._meta.ndim) for d in dims]
@@ -365,10 +377,7 @@ def block_diag(*tensors: Any) -> Any:
     tensor([[1., 0., 0.],
             [0., 1., 1.]])
     """
-    parts = [
-        atleast_2d(each)
-        for each in (tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors)
-    ]
+    parts = [atleast_2d(each) for each in need_tensors(tensors, "block_diag")]
     for each in parts:
         check(
             each._meta.ndim == 2,

@@ -19,6 +19,7 @@ from pellucid.engine.tensor.arguments import (
     as_dims,
     as_int,
     as_ints,
+    as_number,
     deliver,
     in_place,
     need_tensor,
@@ -141,13 +142,15 @@ _UNSET: Any = object()
 
 def _correction(unbiased: Any, correction: Any) -> float:
     if correction is not _UNSET and correction is not None:
-        return correction.item() if isinstance(correction, TensorData) else correction
+        return as_number(correction, "var", "correction")
     return 1 if unbiased is None or unbiased else 0
 
 
 def _variance_arguments(input: Any, dim: Any, unbiased: Any, name: str) -> tuple[tuple[int, ...] | None, Any]:
     if isinstance(dim, bool):  # var(input, unbiased)
         dim, unbiased = None, dim
+    if unbiased is not None:
+        as_bool(unbiased, name, "unbiased", 3)
     return _dims(dim, input._meta.ndim, name), unbiased
 
 
@@ -242,7 +245,7 @@ def std_mean(
 
 
 def _need_dim(input: Any, dim: Any, name: str) -> None:
-    given = isinstance(dim, int) or bool(dim)
+    given = isinstance(dim, int) or dim is not None and len(as_ints(dim, name, "dim")) > 0
     check(
         need_tensor(input, name)._meta.numel or given,
         f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
@@ -344,7 +347,8 @@ def argmax(input: Any, dim: int | None = None, keepdim: bool = False, *, out: An
     >>> torch.argmax(torch.tensor([1, 5, 3]))
     tensor(1)
     """
-    axis = None if dim is None else as_dim(dim, need_tensor(input, "argmax")._meta.ndim, "argmax")
+    need_tensor(input, "argmax")
+    axis = None if dim is None else as_dim(dim, input._meta.ndim, "argmax")
     return ops.argmax(input, dim=axis, keepdim=as_bool(keepdim, "argmax", "keepdim", 3), out=out)
 
 
@@ -355,7 +359,8 @@ def argmin(input: Any, dim: int | None = None, keepdim: bool = False, *, out: An
     >>> torch.argmin(torch.tensor([4, 1, 3]))
     tensor(1)
     """
-    axis = None if dim is None else as_dim(dim, need_tensor(input, "argmin")._meta.ndim, "argmin")
+    need_tensor(input, "argmin")
+    axis = None if dim is None else as_dim(dim, input._meta.ndim, "argmin")
     return ops.argmin(input, dim=axis, keepdim=as_bool(keepdim, "argmin", "keepdim", 3), out=out)
 
 

@@ -14,7 +14,18 @@ from pellucid.engine.core.promotion import promote_types, title
 from pellucid.engine.ops import search as ops
 from pellucid.engine.ops.selection import gather
 from pellucid.engine.tensor import return_types
-from pellucid.engine.tensor.arguments import as_bool, as_int, as_ints, deliver, is_number, need_operand, need_tensor
+from pellucid.engine.tensor.arguments import (
+    as_bool,
+    as_int,
+    as_ints,
+    as_number,
+    deliver,
+    is_number,
+    need_operand,
+    need_str,
+    need_tensor,
+    need_tensors,
+)
 from pellucid.engine.tensor.creation import check_layout
 from pellucid.engine.tensor.layout import layout as layout_type
 from pellucid.engine.tensor.layout import refuse_pinning
@@ -55,6 +66,9 @@ def searchsorted(
     """
     need_tensor(sorted_sequence, "searchsorted", "sorted_sequence")
     need_operand(input, "searchsorted", "input")
+    as_bool(out_int32, "searchsorted", "out_int32"), as_bool(right, "searchsorted", "right")
+    if side is not None:
+        need_str(side, "searchsorted", "side")
     check(side in (None, "left", "right"), f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     check(
         side != "left" or not right,
@@ -158,7 +172,7 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0, *, out: A
     >>> torch.histc(torch.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
-    low, high = [each.item() if isinstance(each, TensorData) else each for each in (min, max)]
+    low, high = as_number(min, "histc", "min", 3), as_number(max, "histc", "max", 4)
     count = as_int(bins, "histc", "bins")
     return ops.histc(need_tensor(input, "histc").detach(), bins=count, low=float(low), high=float(high), out=out)
 
@@ -405,7 +419,7 @@ def cartesian_prod(*tensors: Any) -> Any:
     """
     from pellucid.engine.tensor.joining import meshgrid, stack
 
-    several = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)
+    several = need_tensors(tensors, "cartesian_prod")
     for each in several:
         check(each._meta.ndim == 1, f"Expect a 1D vector, but got shape {list(each._meta.shape)}")
     if len(several) == 1:

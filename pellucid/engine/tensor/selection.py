@@ -18,8 +18,8 @@ from pellucid.engine.tensor.arguments import (
     as_number,
     deliver,
     in_place,
-    is_number,
     need_apart,
+    need_operand,
     need_str,
     need_tensor,
     presented,
@@ -101,8 +101,11 @@ def scatter(
     >>> torch.scatter(torch.zeros(1, 3), 1, torch.tensor([[2]]), 5.0)
     tensor([[0., 0., 5.]])
     """
-    given = src if src is not None else value
+    need_tensor(input, "scatter")
+    given = need_operand(src if src is not None else value, "scatter", "src", 4)
     source = _value_tensor(given, input)
+    if reduce is not None:
+        need_str(reduce, "scatter", "reduce")
     check(reduce in (None, "add", "multiply"), "reduce argument must be either add or multiply.")
     result = ops.scatter(
         input,

@@ -13,7 +13,7 @@ from pellucid.engine.core.errors import check, wrap_dim, wrap_dims
 from pellucid.engine.core.meta import Meta, broadcast_shapes
 from pellucid.engine.ops import shape as ops
 from pellucid.engine.ops.strided import as_strided as as_strided_op
-from pellucid.engine.tensor.arguments import as_bool, as_dim, as_int, as_ints, as_size, need_tensor
+from pellucid.engine.tensor.arguments import as_bool, as_dim, as_int, as_ints, as_size, need_tensor, need_tensors
 
 Ints = tuple[int, ...]
 
@@ -125,10 +125,9 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     >>> [t.shape for t in torch.broadcast_tensors(torch.ones(2, 1), torch.ones(3))]
     [torch.Size([2, 3]), torch.Size([2, 3])]
     """
-    if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
-        tensors = tuple(tensors[0])
-    size = broadcast_shapes(*[each.shape for each in tensors])
-    return tuple([ops.expand(each, size=size) for each in tensors])
+    several = need_tensors(tensors, "broadcast_tensors")
+    size = broadcast_shapes(*[each._meta.shape for each in several])
+    return tuple([ops.expand(each, size=size) for each in several])
 
 
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
@@ -395,7 +394,8 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
             [1, 2]])
     """
     need_tensor(input, "as_strided")
-    sizes, strides = as_size((size,), "as_strided"), as_size((stride,), "as_strided", "stride")
+    sizes = as_ints(size, "as_strided", "size", 2, only_several=True)
+    strides = as_ints(stride, "as_strided", "stride", 3, only_several=True)
     offset = input._offset if storage_offset is None else as_int(storage_offset, "as_strided", "storage_offset", 4)
     _check_strided(input, sizes, strides, offset)
     return as_strided_op(input, size=sizes, stride=strides, storage_offset=offset - input._offset)

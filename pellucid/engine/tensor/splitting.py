@@ -87,7 +87,7 @@ def tensor_split(
 
 def _split_along(name: str, input: Any, indices_or_sections: Any, dim: int, least: int) -> tuple[Any, ...]:
     check(
-        input._meta.ndim >= least,
+        need_tensor(input, name)._meta.ndim >= least,
         f"torch.{name} requires a tensor with at least {least} dimension, but got {input._meta.ndim} dimensions!",
     )
     if isinstance(indices_or_sections, int):
@@ -108,7 +108,7 @@ def hsplit(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
     >>> [t.shape for t in torch.hsplit(torch.ones(2, 4), 2)]
     [torch.Size([2, 2]), torch.Size([2, 2])]
     """
-    return _split_along("hsplit", input, indices_or_sections, 0 if input._meta.ndim == 1 else 1, 1)
+    return _split_along("hsplit", input, indices_or_sections, 0 if need_tensor(input, "hsplit").ndim == 1 else 1, 1)
 
 
 def vsplit(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:

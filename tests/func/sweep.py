@@ -82,6 +82,13 @@ def same(ours: Any, theirs: Any, tolerance: float) -> bool:
     return a.shape == b.shape and np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
+def same_where_finite(ours: Any, theirs: Any, tolerance: float) -> bool:
+    """At poles the order of operations decides between infinity and NaN."""
+    a, b = array(ours), array(theirs)
+    finite = np.isfinite(a) & np.isfinite(b)
+    return a.shape == b.shape and np.allclose(a[finite], b[finite], rtol=tolerance, atol=tolerance)
+
+
 def samples(case: Case, dtype: str, most: int) -> list[Sample]:
     return list(case.samples(Make(case.name, dtype)))[:most]
 
@@ -132,9 +139,7 @@ def _vmap_difference(call: Call, case: Case, reference: ModuleType, dims: str) -
         if attempt(reference.vmap(function(reference), in_dims=their_places), *theirs).error is not None:
             return ""
         return f"{type(mapped.error).__name__}: {str(mapped.error)[:160]}"
-    for position, (ours, *expected) in enumerate(
-        zip(mapped.result, *[each.result for each in looped], strict=True)
-    ):
+    for position, (ours, *expected) in enumerate(zip(mapped.result, *[each.result for each in looped], strict=True)):
         wanted = pellucid.stack(expected)
         if ours.dtype is not wanted.dtype:
             return f"output {position} has dtype {ours.dtype} instead of {wanted.dtype}"
@@ -178,9 +183,7 @@ def _tangent_difference(call: Call, case: Case, reference: ModuleType) -> str:
 
 def _pushed(framework: ModuleType, call: Call, case: Case, directions: list[np.ndarray]) -> list[Any]:
     """The tangents of the floating results; in PyTorch by two reverse passes where it has no forward mode."""
-    tensors = [
-        framework.from_numpy(np.array(spec.values)).to(getattr(framework, spec.dtype)) for spec in call.specs
-    ]
+    tensors = [framework.from_numpy(np.array(spec.values)).to(getattr(framework, spec.dtype)) for spec in call.specs]
     moving = [i for i, spec in enumerate(call.specs) if spec.differentiable]
     tangents = tuple([framework.from_numpy(np.array(directions[i])).to(tensors[i].dtype) for i in moving])
 
@@ -198,3 +201,79 @@ def _pushed(framework: ModuleType, call: Call, case: Case, directions: list[np.n
         if framework is pellucid:
             raise
         return list(framework.autograd.functional.jvp(function, primals, tangents)[1])
+
+
+def gradient_differences(case: Case, dtype: str, most: int) -> list[str]:
+    """What is wrong with gradients inside vmap, with gradients of vmap, and with tangents of gradients, which are
+    compared with loops and with second reverse passes.
+    """
+    found = []
+    for number, sample in enumerate(samples(case, dtype, most)):
+        call = Call(None, sample)
+        if not any(spec.differentiable for spec in call.specs):
+            continue
+        outcome = attempt(_gradient_difference, call, case)
+        if outcome.error is not None:
+            found.append(f"{case.label} sample {number}: {type(outcome.error).__name__}: {str(outcome.error)[:160]}")
+        elif outcome.result:
+            found.append(f"{case.label} sample {number}: {outcome.result}")
+    return found
+
+
+def _gradient_difference(call: Call, case: Case) -> str:
+    tensors, _ = _stacks(call, pellucid, "all")
+    moving = [i for i, spec in enumerate(call.specs) if spec.differentiable]
+
+    def gradients(*given: Any) -> tuple[Any, ...]:
+        """Of the sum of squares of the floating results, with respect to the floating operands."""
+
+        def value(*moved: Any) -> Any:
+            operands = list(given)
+            for i, tensor in zip(moving, moved, strict=True):
+                operands[i] = tensor
+            results = [x for x in leaves_of(call.run(pellucid, case, operands), pellucid) if x.dtype.is_floating_point]
+            return sum([(x * x).sum() for x in results], pellucid.zeros((), dtype=pellucid.float64))
+
+        return pellucid.func.grad(value, argnums=tuple(range(len(moving))))(*[given[i] for i in moving])
+
+    rows = [[x[i] for x in tensors] for i in range(COPIES)]
+    looped = [attempt(gradients, *row) for row in rows]
+    if any(each.error is not None for each in looped):
+        return ""
+    expected = [pellucid.stack(column) for column in zip(*[each.result for each in looped], strict=True)]
+    mapped = attempt(pellucid.vmap(gradients), *tensors)
+    if mapped.error is not None:
+        return f"inside vmap: {type(mapped.error).__name__}: {str(mapped.error)[:160]}"
+    for position, (ours, theirs) in enumerate(zip(mapped.result, expected, strict=True)):
+        if not same(ours, theirs, 1e-7):
+            return f"gradient {position} inside vmap differs"
+    return _tangent_of_gradient(gradients, rows[0], moving, case.symmetric or "eig" in case.name)
+
+
+def _tangent_of_gradient(gradients: Any, row: list[Any], moving: list[int], symmetric: bool) -> str:
+    """Forward over reverse mode against reverse over reverse mode."""
+    random = np.random.default_rng(5)
+    primals = tuple([row[i] for i in moving])
+    values = [random.standard_normal(tuple(x.shape)) for x in primals]
+    if symmetric:
+        values = [each + np.swapaxes(each, -1, -2) if each.ndim > 1 else each for each in values]
+    directions = tuple([pellucid.from_numpy(each) for each in values])
+
+    def function(*moved: Any) -> tuple[Any, ...]:
+        given = list(row)
+        for i, tensor in zip(moving, moved, strict=True):
+            given[i] = tensor
+        return gradients(*given)
+
+    twice = attempt(lambda: pellucid.func.vjp(function, *primals)[1](directions))
+    if twice.error is not None:
+        return ""
+    pushed = attempt(pellucid.func.jvp, function, primals, directions)
+    if pushed.error is not None:
+        return f"tangent of gradient: {type(pushed.error).__name__}: {str(pushed.error)[:160]}"
+    for position, (ours, theirs) in enumerate(zip(pushed.result[1], twice.result, strict=True)):
+        if symmetric and ours.dim() > 1:  # the other half of a symmetric matrix's gradient means nothing
+            ours, theirs = ours + ours.mT, theirs + theirs.mT
+        if not same_where_finite(ours, theirs, 1e-6):
+            return f"tangent of gradient {position} differs from the second reverse pass"
+    return ""

@@ -31,8 +31,14 @@ def nested_levels(t: ModuleType) -> Any:
 
 
 ERRORS: dict[str, tuple[Program, str]] = {
-    "item": (vmap_of(lambda t: lambda x: x.sum().item(), rows), "vmap: It looks like you're calling .item() on a Tensor"),
-    "float": (vmap_of(lambda t: lambda x: float(x.sum()), rows), "vmap: It looks like you're calling .item() on a Tensor"),
+    "item": (
+        vmap_of(lambda t: lambda x: x.sum().item(), rows),
+        "vmap: It looks like you're calling .item() on a Tensor",
+    ),
+    "float": (
+        vmap_of(lambda t: lambda x: float(x.sum()), rows),
+        "vmap: It looks like you're calling .item() on a Tensor",
+    ),
     "branch": (
         vmap_of(lambda t: lambda x: x if x.sum() > 0 else -x, rows),
         "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow",
@@ -66,7 +72,10 @@ ERRORS: dict[str, tuple[Program, str]] = {
         "vmap: We do not support batching operators that can output dynamic shape",
     ),
     "mask": (vmap_of(lambda t: lambda x: x[x > 2], rows), "Attempting to batch over indexing with a boolean mask"),
-    "out=": (vmap_of(lambda t: lambda x: t.add(x, 1, out=t.zeros(4)), rows), "Batching rule not implemented for aten::add.out"),
+    "out=": (
+        vmap_of(lambda t: lambda x: t.add(x, 1, out=t.zeros(4)), rows),
+        "Batching rule not implemented for aten::add.out",
+    ),
     "numpy": (
         vmap_of(lambda t: lambda x: x.numpy(), rows),
         "Cannot access data pointer of Tensor that doesn't have storage",
@@ -74,7 +83,10 @@ ERRORS: dict[str, tuple[Program, str]] = {
     "no inputs": (lambda t: t.vmap(lambda: 1)(), "got no inputs"),
     "no batch": (vmap_of(lambda t: lambda x: x, rows, in_dims=None), "expected `in_dims` to be int or a"),
     "no tensor": (vmap_of(lambda t: lambda x: x, lambda t: 3), "Got in_dim=0 for an input but the input is of type"),
-    "nothing to map over": (vmap_of(lambda t: lambda x: x, rows, in_dims=(None,)), "Expected at least one Tensor to vmap over"),
+    "nothing to map over": (
+        vmap_of(lambda t: lambda x: x, rows, in_dims=(None,)),
+        "Expected at least one Tensor to vmap over",
+    ),
     "sizes differ": (
         vmap_of(lambda t: lambda x, y: x, rows, lambda t: t.ones(2)),
         "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes [3, 2]",
@@ -87,13 +99,22 @@ ERRORS: dict[str, tuple[Program, str]] = {
         vmap_of(lambda t: lambda x: x, rows, in_dims=((0, 0),)),
         "in_dims is not compatible with the structure of `inputs`",
     ),
-    "axis of no type": (vmap_of(lambda t: lambda x: x, rows, in_dims=("a",)), "Got in_dim=a for an input but in_dim must be"),
+    "axis of no type": (
+        vmap_of(lambda t: lambda x: x, rows, in_dims=("a",)),
+        "Got in_dim=a for an input but in_dim must be",
+    ),
     "wrong out_dims": (
         vmap_of(lambda t: lambda x: (x, x), rows, out_dims=(0, 0, 0)),
         "out_dims is not compatible with the structure of `outputs`",
     ),
-    "out_dims of no type": (vmap_of(lambda t: lambda x: x, rows, out_dims="a"), "`out_dims` must be an int, None or a python"),
-    "output is no tensor": (vmap_of(lambda t: lambda x: None, rows), "must only return Tensors, got type <class 'NoneType'>"),
+    "out_dims of no type": (
+        vmap_of(lambda t: lambda x: x, rows, out_dims="a"),
+        "`out_dims` must be an int, None or a python",
+    ),
+    "output is no tensor": (
+        vmap_of(lambda t: lambda x: None, rows),
+        "must only return Tensors, got type <class 'NoneType'>",
+    ),
     "batched output without axis": (
         vmap_of(lambda t: lambda x: x, rows, out_dims=None),
         "can not return a BatchedTensor when out_dim is None",
@@ -108,14 +129,23 @@ ERRORS: dict[str, tuple[Program, str]] = {
         lambda t: t.func.grad(lambda x: x.sum().backward())(rows(t)),
         "backward() called inside a functorch transform",
     ),
-    "gradient of many": (lambda t: t.func.grad(lambda x: x)(rows(t)), "to return a scalar Tensor, got tensor with 2 dims"),
+    "gradient of many": (
+        lambda t: t.func.grad(lambda x: x)(rows(t)),
+        "to return a scalar Tensor, got tensor with 2 dims",
+    ),
     "gradient of none": (lambda t: t.func.grad(lambda x: 1.0)(rows(t)), "to return a Tensor, got <class 'float'>"),
     "gradient of integers": (
         lambda t: t.func.grad(lambda x: x.sum())(t.arange(3)),
         "only Tensors of floating point dtype can require gradients",
     ),
-    "no aux": (lambda t: t.func.grad(lambda x: x.sum(), has_aux=True)(rows(t)), "output of function f should be a tuple"),
-    "argnums": (lambda t: t.func.grad(lambda x: x.sum(), argnums=1)(rows(t)), "Got argnum=1, but only 1 positional inputs"),
+    "no aux": (
+        lambda t: t.func.grad(lambda x: x.sum(), has_aux=True)(rows(t)),
+        "output of function f should be a tuple",
+    ),
+    "argnums": (
+        lambda t: t.func.grad(lambda x: x.sum(), argnums=1)(rows(t)),
+        "Got argnum=1, but only 1 positional inputs",
+    ),
     "argnums twice": (
         lambda t: t.func.grad(lambda x, y: x.sum(), argnums=(0, 0))(rows(t), rows(t)),
         "argnums elements must be unique",
@@ -125,7 +155,10 @@ ERRORS: dict[str, tuple[Program, str]] = {
         lambda t: t.func.vjp(lambda x: (x, x), rows(t))[1](rows(t)),
         "Expected pytree structure of cotangents to be the same",
     ),
-    "vjp of integers": (lambda t: t.func.vjp(lambda x: x > 1, rows(t)), "All outputs of f must be floating-point or complex"),
+    "vjp of integers": (
+        lambda t: t.func.vjp(lambda x: x > 1, rows(t)),
+        "All outputs of f must be floating-point or complex",
+    ),
     "jvp of a list": (lambda t: t.func.jvp(t.sin, [rows(t)], (rows(t),)), "Expected primals to be a tuple"),
     "jvp structures": (
         lambda t: t.func.jvp(t.sin, (rows(t),), (rows(t), rows(t))),
@@ -143,7 +176,10 @@ ERRORS: dict[str, tuple[Program, str]] = {
         lambda t: t.func.jvp(lambda x: t.ones(1), (rows(t),), (rows(t),), strict=True),
         "The output of f is independent of the inputs",
     ),
-    "jacrev of no tensor": (lambda t: t.func.jacrev(lambda x: 1.0)(rows(t)), "expected f(*primals) to return only tensors"),
+    "jacrev of no tensor": (
+        lambda t: t.func.jacrev(lambda x: 1.0)(rows(t)),
+        "expected f(*primals) to return only tensors",
+    ),
     "jacrev of complex": (
         lambda t: t.func.jacrev(lambda x: x)(t.ones(2, dtype=t.complex64)),
         "jacrev: Expected all inputs to be real",
@@ -177,10 +213,12 @@ ERRORS: dict[str, tuple[Program, str]] = {
         "Trying to use forward AD with add_out that does not support it because it is an out= function",
     ),
     "batched cotangents": (
-        lambda t: (lambda x: t.autograd.grad(x * 2, x, t.ones(2), is_grads_batched=True))(t.ones(2, requires_grad=True)),
+        lambda t: (lambda x: t.autograd.grad(x * 2, x, t.ones(2), is_grads_batched=True))(
+            t.ones(2, requires_grad=True)
+        ),
         "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ERRORS)

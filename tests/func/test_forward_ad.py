@@ -122,7 +122,9 @@ def test_an_error_inside_leaves_no_level_open() -> None:
     with pytest.raises(ValueError, match="wrong"), pellucid.autograd.forward_ad.dual_level():
         raise ValueError("wrong")
     with pytest.raises(ValueError, match="wrong"):
-        pellucid.func.jvp(lambda x: (_ for _ in ()).throw(ValueError("wrong")), (pellucid.ones(1),), (pellucid.ones(1),))
+        pellucid.func.jvp(
+            lambda x: (_ for _ in ()).throw(ValueError("wrong")), (pellucid.ones(1),), (pellucid.ones(1),)
+        )
     with pytest.raises(ValueError, match="wrong"):
         pellucid.vmap(lambda x: (_ for _ in ()).throw(ValueError("wrong")))(pellucid.ones(1))
     state = pellucid.engine.core.modes.state

@@ -165,4 +165,6 @@ def test_a_missing_forward_rule() -> None:
         with t.autograd.forward_ad.dual_level():
             return Without.apply(t.autograd.forward_ad.make_dual(t.ones(1), t.ones(1)))
 
-    same_error_in_both(program, "You must implement the jvp function for custom autograd.Function to use it with forward")
+    same_error_in_both(
+        program, "You must implement the jvp function for custom autograd.Function to use it with forward"
+    )

@@ -263,9 +263,7 @@ def norms(t: ModuleType) -> Any:
         t.vmap(lambda x: f.instance_norm(x))(image),
         t.vmap(lambda x, w: f.conv2d(x, w, padding=1))(image, t.randn(3, 3, 4, 3, 3)),
         t.vmap(lambda w: f.conv2d(image[0], w, groups=2))(t.randn(3, 4, 2, 3, 3)),
-        t.vmap(lambda x, w, b: f.conv_transpose2d(x, w, b, stride=2))(
-            image, t.randn(3, 4, 3, 3, 3), t.randn(3, 3)
-        ),
+        t.vmap(lambda x, w, b: f.conv_transpose2d(x, w, b, stride=2))(image, t.randn(3, 4, 3, 3, 3), t.randn(3, 3)),
         t.vmap(lambda x, y: f.cross_entropy(x, y))(x, t.tensor([[0, 1, 2, 3], [1, 1, 5, -100], [3, 3, 3, 3]])),
         t.vmap(lambda w, i: f.embedding(i, w))(x, t.tensor([[0, 1], [3, 3], [2, 0]])),
         t.vmap(lambda x: f.interpolate(x, scale_factor=2, mode="bilinear"))(image),

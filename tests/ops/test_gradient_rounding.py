@@ -22,6 +22,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "log10": lambda t, x, y: t.log10(y),
     "log1p": lambda t, x, y: t.log1p(y),
     "atan": lambda t, x, y: t.atan(x),
+    "atanh": lambda t, x, y: t.atanh(x.clamp(-0.9, 0.9)),
     "reciprocal": lambda t, x, y: t.reciprocal(y),
     "addcdiv": lambda t, x, y: t.addcdiv(x, x, y, value=0.3),
     "weighted cov": lambda t, x, y: t.cov(x[:9].reshape(3, 3), aweights=y[:3].float()),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pellucid.engine.core.op import pointwise
-from pellucid.engine.ops.arithmetic import absorb, absorbed_quotient, add, conjugate, div, mul, neg, reciprocal, sub
+from pellucid.engine.ops.arithmetic import absorb, absorbed_quotient, add, conjugate, div, mul, neg, sub
 from pellucid.engine.ops.comparison import eq, where
 from pellucid.engine.ops.exponential import rsqrt, square
 
@@ -150,7 +150,7 @@ def atanh(x: Any) -> Any:
 
 @atanh.vjp("x")
 def atanh_dx(dy: Any, x: Any) -> Any:
-    return absorb(dy, conjugate(reciprocal(sub(1, square(x)))))
+    return absorbed_quotient(dy, conjugate(sub(1, square(x))))
 
 
 @pointwise(result="float")

@@ -88,13 +88,12 @@ def test_a_forked_child_has_threads_of_its_own() -> None:
 
 
 def test_the_cache_is_used_and_survives_damage(tmp_path: Path) -> None:
-    folder = tmp_path / "kernels"
     first = _run(_PROGRAM, PELLUCID_CACHE_DIR=str(tmp_path))
-    entries = sorted(folder.glob("*.o"))
+    entries = sorted(tmp_path.glob("kernels/*/*.o"))
     assert first.returncode == 0 and entries, first.stderr
     stamps = [each.stat().st_mtime_ns for each in entries]
     assert _run(_PROGRAM, PELLUCID_CACHE_DIR=str(tmp_path)).stdout == first.stdout
-    assert [each.stat().st_mtime_ns for each in sorted(folder.glob("*.o"))] == stamps
+    assert [each.stat().st_mtime_ns for each in sorted(tmp_path.glob("kernels/*/*.o"))] == stamps
     for index, each in enumerate(entries):  # cut short, changed, another kernel's code, empty
         content = each.read_bytes()
         damaged = [content[: len(content) // 2], content[:-1] + b"\0", entries[index - 1].read_bytes(), b""]
@@ -108,18 +107,30 @@ def test_entries_that_others_may_write_are_not_loaded(tmp_path: Path, monkeypatc
     try:
         cache.store("key", b"code")
         assert cache.load("key") == b"code"
-        entry = tmp_path / "kernels" / "key.o"
+        folder = cache.folder()
+        assert folder is not None
+        entry = folder / "key.o"
         entry.chmod(0o666)
         assert cache.load("key") is None
         entry.chmod(0o600)
         entry.rename(tmp_path / "elsewhere")
         entry.symlink_to(tmp_path / "elsewhere")
         assert cache.load("key") is None
-        (tmp_path / "kernels").chmod(stat.S_IRWXU | stat.S_IRWXO)
+        folder.chmod(stat.S_IRWXU | stat.S_IRWXO)
         cache.folder.cache_clear()
         assert cache.folder() is None
     finally:
         cache.folder.cache_clear()
+
+
+def test_what_other_versions_left_is_forgotten(tmp_path: Path) -> None:
+    old, recent = [tmp_path / "kernels" / name for name in ("old", "recent")]
+    for each in (old, recent):
+        each.mkdir(parents=True, mode=0o700)
+        (each / "key.o").write_bytes(b"code")
+    os.utime(old, (0, 0))
+    assert _run(_PROGRAM, PELLUCID_CACHE_DIR=str(tmp_path)).returncode == 0
+    assert not old.exists() and recent.exists()
 
 
 def test_ten_processes_that_compile_at_once_leave_a_good_cache(tmp_path: Path) -> None:
@@ -130,7 +141,7 @@ def test_ten_processes_that_compile_at_once_leave_a_good_cache(tmp_path: Path) -
     ]
     printed = {each.communicate(timeout=240)[0] for each in several}
     assert len(printed) == 1 and all(each.returncode == 0 for each in several)
-    assert not list(tmp_path.glob("kernels/*.tmp"))
+    assert not list(tmp_path.glob("kernels/*/*.tmp"))
     assert _run(_PROGRAM, PELLUCID_CACHE_DIR=str(tmp_path)).stdout in printed
 
 

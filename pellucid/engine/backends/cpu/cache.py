@@ -7,11 +7,14 @@ built anew.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
+import shutil
 import stat
 import tempfile
+import time
 from pathlib import Path
 
 _MAGIC = b"PLCDKRN1"
@@ -22,15 +25,31 @@ def folder() -> Path | None:
     """Where kernels are kept: `PELLUCID_CACHE_DIR` or the user's cache folder; None when it is not safely ours."""
     given = os.environ.get("PELLUCID_CACHE_DIR")
     base = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pellucid"
-    path = base / "kernels"
+    path = base / "kernels" / source_digest()[:16]
     try:
+        fresh = not path.exists()
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         found = os.lstat(path)
+        above = os.lstat(path.parent)
     except OSError:
         return None
-    if not stat.S_ISDIR(found.st_mode) or not _is_ours(found):
+    if not stat.S_ISDIR(found.st_mode) or not (_is_ours(found) and _is_ours(above)):
         return None
+    if fresh:
+        _forget_old(path.parent)
     return path
+
+
+_KEPT_DAYS = 30
+
+
+def _forget_old(kernels: Path) -> None:
+    """Delete what other versions of the generator left and nothing has been added to for a month."""
+    limit = time.time() - _KEPT_DAYS * 86400
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(kernels):
+            if entry.is_dir(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < limit:
+                shutil.rmtree(entry.path, ignore_errors=True)
 
 
 def _is_ours(found: os.stat_result) -> bool:

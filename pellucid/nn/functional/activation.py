@@ -367,6 +367,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     >>> float(torch.nn.functional.gumbel_softmax(torch.zeros(3), hard=True).sum().detach().round())
     1.0
     """
+    need_tensor(logits, "gumbel_softmax", "logits")
     noise = -pellucid.empty_like(logits.detach()).exponential_().log()
     soft = softmax((logits + noise) / tau, dim)
     if not hard:

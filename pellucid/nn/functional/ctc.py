@@ -7,6 +7,7 @@ from typing import Any
 import pellucid
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import ctc as ops
+from pellucid.engine.tensor.arguments import as_bool, as_ints, need_tensor
 
 
 def ctc_loss(
@@ -32,6 +33,11 @@ def ctc_loss(
     >>> torch.nn.functional.ctc_loss(log_probs, torch.tensor([[1]]), torch.tensor([2]), torch.tensor([1]))
     tensor(1.0986)
     """
+    need_tensor(log_probs, "ctc_loss", "log_probs"), need_tensor(targets, "ctc_loss", "targets", 2)
+    as_bool(zero_infinity, "ctc_loss", "zero_infinity", 7)
+    for name, lengths in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        if not isinstance(lengths, pellucid.Tensor):
+            as_ints(lengths, "ctc_loss", name, 3, only_several=True)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction; it is 'none', 'mean' or 'sum'")
     unbatched = log_probs.dim() == 2

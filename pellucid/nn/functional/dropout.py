@@ -7,7 +7,7 @@ from typing import Any
 import pellucid
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.promotion import title
-from pellucid.engine.tensor.arguments import need_tensor
+from pellucid.engine.tensor.arguments import as_bool, need_tensor
 
 
 def _check(p: float) -> None:
@@ -28,7 +28,7 @@ def drop(input: Any, p: float, training: bool, inplace: bool) -> Any:
 
 
 def _drop(input: Any, p: float, training: bool, inplace: bool, shape: Any) -> Any:
-    if p == 0 or not training or input.numel() == 0:
+    if p == 0 or not as_bool(training, "dropout", "train", 3) or input.numel() == 0:
         return input
     if p == 1:
         noise = pellucid.zeros((), dtype=input.dtype, device=input.device)
@@ -108,7 +108,7 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 def _alpha(input: Any, p: float, training: bool, inplace: bool, shape: Any) -> Any:
     _check(p)
-    if p == 0 or not training or input.numel() == 0:
+    if p == 0 or not as_bool(training, "dropout", "train", 3) or input.numel() == 0:
         return input
     if p == 1:
         zero = pellucid.zeros((), dtype=input.dtype)

@@ -213,6 +213,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
+    need_tensor(tensor, "one_hot", "input")
     num_classes = as_int(num_classes, "one_hot", "num_classes", 2)
     check(
         tensor.dtype is pellucid.int64,

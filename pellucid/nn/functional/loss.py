@@ -234,7 +234,7 @@ def kl_div(
     >>> torch.nn.functional.kl_div(torch.zeros(1, 1), torch.ones(1, 1), reduction="batchmean")
     tensor(0.)
     """
-    need_tensor(target, "kl_div", "target", 2)
+    need_tensor(input, "kl_div"), need_tensor(target, "kl_div", "target", 2)
     as_bool(log_target, "kl_div", "log_target", 6)
     import warnings
 

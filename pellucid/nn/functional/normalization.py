@@ -7,7 +7,7 @@ from typing import Any
 import pellucid
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import normalization as ops
-from pellucid.engine.tensor.arguments import as_bool, as_float, as_int, need_tensor
+from pellucid.engine.tensor.arguments import as_bool, as_float, as_int, as_ints, need_tensor
 
 
 def batch_norm(
@@ -117,7 +117,7 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
 
 def checked_shape(name: str, input: Any, normalized_shape: Any, weight: Any, bias: Any) -> tuple[int, ...]:
     """The normalised shape; RuntimeError unless the input ends in it and weight and bias have it."""
-    shape = tuple(normalized_shape)
+    shape = as_ints(normalized_shape, name, "normalized_shape", 2, only_several=True)
     check(
         shape,
         "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "

@@ -324,7 +324,7 @@ def _by_two_passes(
                 roots.append(graph.gradient_edge(gradient))
                 weights.append(tangents[i])
         targets: list[Any] = [graph.gradient_edge(each) for each in probes if each is not None]
-        found = iter(run_backward(roots, weights, create, create, targets) if roots else [None] * len(targets))
+        found = iter(_pulled(op, roots, weights, create, targets) if roots else [None] * len(targets))
     finally:
         state.grad_enabled, state.inference = before
     own = {id(each) for each in probes if each is not None}
@@ -336,6 +336,18 @@ def _by_two_passes(
         else:
             results.append(_zeros(each, tangents) if tangent is None else _shaped(released(tangent, own), each))
     return results
+
+
+def _pulled(op: Any, roots: list[Any], weights: list[Any], create: bool, targets: list[Any]) -> list[Any]:
+    try:
+        return run_backward(roots, weights, create, create, targets)
+    except RuntimeError as error:
+        if "derivative for" not in str(error):
+            raise
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet:"
+            f" its gradient cannot be differentiated ({error})."
+        ) from error
 
 
 def _ones(meta: Meta) -> Any:

@@ -100,7 +100,8 @@ def gradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    check = Check(func, _as_tuple(inputs), eps, rtol, atol, nondet_tol, check_grad_dtypes)
+    func, inputs = _on_stored_values(func, _as_tuple(inputs))
+    check = Check(func, inputs, eps, rtol, atol, nondet_tol, check_grad_dtypes)
     try:
         if check_backward_ad:
             _run(check, fast_mode, check_undefined_grad, bool(masked))
@@ -146,7 +147,7 @@ def gradgradcheck(
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
-    first = _as_tuple(inputs)
+    func, first = _on_stored_values(func, _as_tuple(inputs))
     if grad_outputs is None:
         cotangents = _random_cotangents(_differentiable(func(*first)), gen_non_contig_grad_outputs)
     else:
@@ -489,6 +490,15 @@ def _without_gradient(tensor: Tensor) -> Tensor:
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+def _on_stored_values(func: Any, inputs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """Functions of sparse tensors are checked as functions of what these store."""
+    if not any([isinstance(each, Tensor) and each.layout is not pellucid.strided for each in inputs]):
+        return func, inputs
+    from pellucid.sparse.checking import on_stored_values  # loads when it is needed
+
+    return on_stored_values(func, inputs)
 
 
 def _differentiable(outputs: Any) -> tuple[Tensor, ...]:

@@ -71,9 +71,9 @@ def _identity(name: str, kind: dtype_type) -> Any:
     if name in _NOTHING:
         return _NOTHING[name]
     is_least = name in _LEAST
-    if kind.is_floating_point:
+    if kind.is_floating_point or kind.is_complex:
         return -math.inf if is_least else math.inf
-    if kind is pellucid.bool or kind.is_complex:
+    if kind is pellucid.bool:
         raise NotImplementedError(f"identity of {name} on {kind} input: convert it first, for example with .float()")
     info = pellucid.iinfo(kind)
     return info.min if is_least else info.max

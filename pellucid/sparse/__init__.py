@@ -15,9 +15,20 @@ from pellucid.engine.tensor.sparse import sparse_mm as mm
 from pellucid.engine.tensor.sparse import sparse_sum as sum
 from pellucid.engine.tensor.sparse import spdiags as spdiags
 from pellucid.engine.tensor.sparse_creation import invariants
+from pellucid.sparse.checking import as_sparse_gradcheck as as_sparse_gradcheck
+from pellucid.sparse.types import BFloat16Tensor as BFloat16Tensor
+from pellucid.sparse.types import ByteTensor as ByteTensor
+from pellucid.sparse.types import CharTensor as CharTensor
+from pellucid.sparse.types import DoubleTensor as DoubleTensor
+from pellucid.sparse.types import FloatTensor as FloatTensor
+from pellucid.sparse.types import HalfTensor as HalfTensor
+from pellucid.sparse.types import IntTensor as IntTensor
+from pellucid.sparse.types import LongTensor as LongTensor
+from pellucid.sparse.types import ShortTensor as ShortTensor
 
 __all__ = [
-    "addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum",
+    "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax",
+    "spdiags", "sum",
 ]  # fmt: skip
 
 

@@ -145,6 +145,10 @@ def test_names_and_signatures():
         assert [(each.name, each.kind) for each in found.values()] == [(e.name, e.kind) for e in expected.values()]
 
 
+def test_complex_logsumexp():
+    both(lambda f: f.masked.logsumexp(f.from_numpy(DATA + 0.5j), 1, mask=f.from_numpy(MASK)))
+
+
 def test_zero_dimensional_and_empty():
     both(lambda f: f.masked.sum(f.tensor(3.0), mask=f.tensor(False)))
     both(lambda f: f.masked.mean(f.ones(0, 3), 0, mask=f.ones(0, 3, dtype=f.bool)))

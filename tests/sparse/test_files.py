@@ -108,3 +108,39 @@ def test_coalescing_adds_equal_positions_in_every_type(dtype):
         return made.indices().tolist(), made.values().to(f.complex64).tolist()
 
     assert total(pellucid) == total(torch)
+
+
+def test_the_constructors_of_old_programs():
+    for f in (pellucid, torch):
+        index, values = f.tensor([[0, 1], [1, 0]]), f.tensor([1.0, 2.0])
+        made = f.sparse.FloatTensor(index, values, f.Size([2, 3]))
+        assert made.to_dense().tolist() == [[0, 1, 0], [2, 0, 0]]
+        assert isinstance(made, f.sparse.FloatTensor)
+        assert not isinstance(made, f.sparse.DoubleTensor)
+        assert not isinstance(made, f.FloatTensor)
+        assert f.sparse.DoubleTensor(2, 3).dtype is f.float64
+        assert made.type("torch.sparse.DoubleTensor").dtype is f.float64
+        assert f.spmm(made, f.ones(3, 1)).tolist() == [[1], [2]]
+        with pytest.raises(RuntimeError, match="expected scalar type Long"):
+            f.sparse.FloatTensor(index.int(), values)
+
+
+def test_gradcheck_takes_sparse_inputs():
+    made = MADE["coo"](pellucid).double().requires_grad_()
+    factor = pellucid.ones(3, 2, dtype=pellucid.float64, requires_grad=True)
+    assert pellucid.autograd.gradcheck(pellucid.sparse.mm, (made, factor), masked=True)
+    assert pellucid.autograd.gradgradcheck(pellucid.sparse.mm, (made, factor), masked=True)
+    check = pellucid.sparse.as_sparse_gradcheck(pellucid.autograd.gradcheck)
+    assert check(lambda x: x.to_dense(), (MADE["csr"](pellucid).double().requires_grad_(),))
+
+    class Wrong(pellucid.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy
+
+    with pytest.raises(Exception, match="Jacobian mismatch"):
+        check(lambda x: Wrong.apply(x.to_dense()), (made,))

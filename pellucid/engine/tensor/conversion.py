@@ -161,7 +161,8 @@ def type_(self: Any, dtype: Any = None, non_blocking: bool = False, **kwargs: An
         prefix = "torch.sparse." if layout == "sparse_coo" else "torch."
         return f"{prefix}{_LEGACY.get(self.dtype, title(self.dtype))}Tensor"
     if isinstance(dtype, str):
-        found = [kind for kind in dtypes.ALL if dtype == f"torch.{_LEGACY.get(kind, title(kind))}Tensor"]
+        named = dtype.replace("torch.sparse.", "torch.", 1) if self._meta.layout == "sparse_coo" else dtype
+        found = [kind for kind in dtypes.ALL if named == f"torch.{_LEGACY.get(kind, title(kind))}Tensor"]
         if not found:
             raise ValueError(f"invalid type: '{dtype}'")
         return to(self, found[0])

@@ -74,7 +74,9 @@ class tensortype(type):  # noqa: N801 - PyTorch's name
         return construct(args, kwargs, cls.dtype, any_type=False)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, TensorData) and instance._meta.dtype is cls.dtype
+        if not isinstance(instance, TensorData):
+            return False
+        return instance._meta.dtype is cls.dtype and not instance._meta.is_sparse
 
     def __repr__(cls) -> str:
         return f"<class 'torch.{cls.__name__}'>"

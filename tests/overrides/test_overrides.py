@@ -15,6 +15,7 @@ import pellucid
 from pellucid import nn, overrides
 from pellucid.engine.tensor.overridable_methods import raw_entries
 
+ROOT = Path(__file__).parents[2]
 NAMESPACES = [space for space in overrides.get_overridable_functions() if not isinstance(space, property)]
 
 
@@ -136,7 +137,7 @@ print(len(torch.Tensor.__bases__))
 )
 def test_methods_are_raw_until_something_overrides(program, bases):
     found = subprocess.run(
-        [sys.executable, "-c", RAW.format(program=program)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", RAW.format(program=program)], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert found.stdout.strip() == str(bases), found.stderr
 
@@ -243,10 +244,10 @@ def test_warnings_name_the_users_line():
 
 
 def test_the_examples_of_the_page_run():
-    page = (Path(__file__).parents[2] / "docs" / "extending.md").read_text()
+    page = (ROOT / "docs" / "extending.md").read_text()
     examples = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     program = "\n".join(examples).replace("torch.sum(Diagonal(5, 2))", "torch.Tensor.sum")
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert found.stdout.split() == ["torch.nn.functional.relu", "torch.Tensor.add"], found.stderr
 
 

@@ -181,7 +181,7 @@ class OverridableProperty(property):
 
     def __init__(self, name: str, raw: property) -> None:
         self.raw = raw
-        self.__name__ = name
+        self.__name__, self.__qualname__ = name, f"Tensor.{name}"
         super().__init__(self._read, self._write if raw.fset else None, self._remove if raw.fdel else None, raw.__doc__)
 
     def _read(self, tensor: Any) -> Any:

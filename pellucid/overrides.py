@@ -318,6 +318,18 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
     return {getattr(space, name) for space, names in rows for name in names}
 
 
+@functools.cache
+def get_default_nowrap_functions() -> set[Callable[..., Any]]:
+    """Functions whose result `Tensor.__torch_function__` leaves as it is: they read a tensor that stands in an
+    attribute, and `x.grad is x.grad` is to hold.
+
+    >>> import pellucid as torch
+    >>> torch.Tensor.grad.__get__ in torch.overrides.get_default_nowrap_functions()
+    True
+    """
+    return {pellucid.Tensor.grad.__get__}  # type: ignore[attr-defined]
+
+
 # -- modes ------------------------------------------------------------------------------------------------------------
 
 

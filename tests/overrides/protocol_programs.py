@@ -427,3 +427,95 @@ def subclass_layers(torch):
         plain(nn.MSELoss()(x, torch.zeros(3, 2))),
         type(nn.utils.parameters_to_vector(own.parameters())).__name__,
     )
+
+
+def wrapper_by_delegation(torch):
+    """A wrapper that answers with what the data inside answers."""
+
+    class Wrapped:
+        def __init__(self, data):
+            self.data = data
+
+        def __getattr__(self, name):
+            return getattr(self.__dict__["data"], name)
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            def unwrapped(value):
+                if isinstance(value, (list, tuple)):
+                    return type(value)(unwrapped(each) for each in value)
+                return value.data if isinstance(value, Wrapped) else value
+
+            result = func(*unwrapped(args), **{key: unwrapped(value) for key, value in (kwargs or {}).items()})
+            return Wrapped(result) if isinstance(result, torch.Tensor) else result
+
+    x, y = Wrapped(torch.arange(3.0)), Wrapped(torch.arange(4.0) + 1)
+    a, b, c = (Wrapped(torch.ones(*shape)) for shape in ((2, 3), (5, 3, 7), (2, 7)))
+    pairs = [
+        (torch.einsum("i,j->ij", x, y), torch.outer(x, y)),
+        (torch.einsum("ik,jkl,il->ij", [a, b, c]), torch.nn.functional.bilinear(a, c, b)),
+        (torch.nn.functional.softmax(x, dim=0), torch.softmax(x, 0)),
+        (torch.norm(x), torch.linalg.norm(x)),
+        (torch.tensordot(a, a, dims=2), torch.sum(torch.mul(a, a))),
+    ]
+    return (
+        [
+            (type(left).__name__, plain(left.data), torch.allclose(left, right), left.shape == right.shape)
+            for left, right in pairs
+        ],
+        plain(torch.max(c, 0)[0].shape),
+        torch.numel(a),
+        torch.is_floating_point(x),
+    )
+
+
+def ways_to_make_instances(torch):
+    """Constructors of subclasses with data and settings of their own."""
+
+    class WithSettings(torch.Tensor):
+        @staticmethod
+        def __new__(cls, data, unit, *args, **kwargs):
+            return super().__new__(cls, data, *args, **kwargs)
+
+        def __init__(self, data, unit):
+            super().__init__()
+            self.unit = unit
+
+    class AsView(torch.Tensor):
+        @classmethod
+        def of(cls, data, requires_grad=False):
+            return torch.Tensor._make_subclass(cls, data, requires_grad)
+
+        def __init_subclass__(cls, tag=None, **kwargs):
+            super().__init_subclass__(**kwargs)
+            cls.tag = tag
+
+    class Tagged(AsView, tag="t"):
+        pass
+
+    x = WithSettings([1.0, 2.0], "metre")
+    data = torch.zeros(2)
+    view = AsView.of(data)
+    view += 1
+    leaf = Tagged.of(torch.ones(2), True)
+    return [
+        plain(x),
+        x.unit,
+        hasattr(x + 1, "unit"),
+        plain(data),
+        plain(leaf),
+        leaf.requires_grad,
+        leaf.is_leaf,
+        Tagged.tag,
+        plain(torch.Tensor.__new__(Tagged, [3.0])),
+        plain(Tagged(2, 2).zero_()),
+        plain(torch.ones(2).as_subclass(Tagged).sum()),
+        outcome(lambda: torch.ones(2).as_subclass(int)),
+        outcome(lambda: torch.ones(2).as_subclass(3)),
+        outcome(lambda: torch.Tensor._make_subclass(int, torch.ones(2))),
+        outcome(lambda: torch.Tensor._make_subclass(Tagged, 3)),
+        plain(leaf.data),
+        plain(leaf.detach()),
+        type(leaf.grad_fn).__name__,
+        type((leaf * 2).grad_fn).__name__,
+    ]

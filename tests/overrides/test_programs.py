@@ -40,6 +40,8 @@ PROGRAMS = [
             "gradients",
             "subclasses_of_subclasses",
             "subclass_layers",
+            "wrapper_by_delegation",
+            "ways_to_make_instances",
         )
     ],
 ]

@@ -10,7 +10,7 @@ from pellucid.engine.core.device import usable
 from pellucid.engine.core.meta import Size
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import shape as shape_ops
-from pellucid.engine.tensor.arguments import as_ints
+from pellucid.engine.tensor.arguments import as_ints, need_tensor
 from pellucid.engine.tensor.creation import empty, set_default_dtype, tensor
 from pellucid.engine.tensor.layout import strided
 from pellucid.engine.tensor.overridable_methods import raw_entries
@@ -131,6 +131,16 @@ def _in_class(made: Any, cls: type) -> Any:
     return made
 
 
+def _need_subclass(cls: Any) -> None:
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not issubclass(cls, Classes.tensor):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
+            f"class inherits from Tensor: {cls.__name__} does not."
+        )
+
+
 class LegacyMethods:
     """Rows of `Tensor`."""
 
@@ -143,14 +153,14 @@ class LegacyMethods:
 
     def as_subclass(self: Any, cls: type) -> Any:
         """The same data, with its history, as an instance of a subclass of Tensor."""
-        if not isinstance(cls, type) or not issubclass(cls, Classes.tensor):
-            raise RuntimeError(f"Creating a new Tensor subclass: cls must be a subclass of Tensor, not {cls!r}")
+        _need_subclass(cls)
         return _in_class(shape_ops.alias(self), cls)
 
     @staticmethod
     def _make_subclass(cls: type, data: Any, require_grad: bool = False) -> Any:
         """The data of a tensor, cut from its history, as an instance of `cls`."""
-        made = _in_class(shallow(data), cls)
+        _need_subclass(cls)
+        made = _in_class(shallow(need_tensor(data, "_make_subclass", "data", 2)), cls)
         raw_entries()["requires_grad_"](made, require_grad)
         return made
 

@@ -21,12 +21,14 @@ JVP = "jvp(f, primals, tangents)"
 def dual_level() -> Iterator[DualLevel]:
     """A level of forward differentiation that runs while the block does."""
     level = DualLevel()
+    inference, state.inference = state.inference, False
     state.stack.append(level)
     state.transforms += 1
     try:
         yield level
     finally:
         state.transforms -= 1
+        state.inference = inference
         state.stack.remove(level)
         level.close()
 

@@ -17,7 +17,7 @@ from pellucid import Tensor
 from pellucid.engine.core import graph
 from pellucid.engine.core.backward import run as run_backward
 from pellucid.engine.core.batching import innermost_vmap, is_batched
-from pellucid.engine.core.histories import is_tracked, leaf, reaches_outside, released
+from pellucid.engine.core.histories import is_tracked, leaf, out_of_inference, reaches_outside, released
 from pellucid.engine.core.modes import state
 from pellucid.utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
 
@@ -44,7 +44,7 @@ def own_input(tensor: Any) -> Any:
     if tensor._meta.dtype.category < 2:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     level = innermost_vmap()
-    lifted = tensor if level is None else level.lift(tensor)
+    lifted = out_of_inference(tensor if level is None else level.lift(tensor))
     if graph.requires_grad(lifted):
         return pellucid.Tensor.view_as(lifted, lifted)
     return leaf(lifted)

@@ -189,6 +189,10 @@ ERRORS: dict[str, tuple[Program, str]] = {
         lambda t: t.func.functionalize(lambda x: x, remove="all")(t.ones(1)),
         "received invalid argument for remove=all",
     ),
+    "batch norm with memory": (
+        lambda t: t.vmap(t.nn.BatchNorm1d(4))(t.ones(2, 3, 4)),
+        "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in",
+    ),
     "no models": (lambda t: t.func.stack_module_state([]), "Expected at least one model, got 0"),
     "models of several classes": (
         lambda t: t.func.stack_module_state([t.nn.Linear(1, 1), t.nn.ReLU()]),

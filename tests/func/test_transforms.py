@@ -300,6 +300,43 @@ def ops_on_images(t: ModuleType) -> Any:
     return t.vmap(t.func.grad(network))(x), t.func.jvp(network, (x[0],), (x[1],)), t.vmap(t.func.jacfwd(network))(x)
 
 
+def inference(t: ModuleType) -> Any:
+    """A transform inside inference mode records all the same."""
+    with t.inference_mode():
+        x = t.tensor([1.0, 2.0])
+        f = lambda x: (x**3).sum()  # noqa: E731
+        return (
+            t.func.grad(f)(x),
+            t.func.jacrev(t.sin)(x),
+            t.func.jvp(t.sin, (x,), (x,)),
+            t.func.hessian(f)(x),
+            t.vmap(t.func.grad(t.sin))(x),
+        )
+
+
+def ordinary_python(t: ModuleType) -> Any:
+    x = t.arange(12.0).view(3, 4) / 10
+    i = t.tensor([[0, 1], [1, 2], [3, 3]])
+    return (
+        t.vmap(lambda x: t.stack([each * k for k, each in enumerate(x)]))(x),
+        t.vmap(sum)(x),
+        t.vmap(lambda x: {"a": x.sum(), "b": (x,)})(x),
+        t.vmap(lambda x, i: x.index_put((i,), t.tensor(5.0)))(x, i),
+        t.vmap(lambda x, i: x.clone().scatter_(0, i, 1.0))(x, i),
+        t.vmap(lambda x: x.masked_fill(x > 0.5, 0))(x),
+        t.vmap(lambda x, *, k: x * k)(x, k=t.ones(4)),
+        t.vmap(lambda x: x.to(t.float64).unbind(0)[1])(x),
+        t.vmap(lambda a, b: t.einsum("i,j->ij", a, b))(x, x),
+        t.vmap(t.func.vjp(t.sin, x)[1])(t.ones(2, 3, 4)),
+        t.func.jvp(lambda x: x * x.sum().item(), (x,), (x,)),
+        t.vmap(lambda x: x.detach() * x)(x.clone().requires_grad_()).requires_grad,
+        t.vmap(t.sin).__name__,
+        t.func.rearrange(x, "(a b) c -> c b a", a=3),
+        t.func.rearrange([x, x], "n ... c -> c (n ...)"),
+        t.func.functionalize(lambda x: x.clone().add_(1))(x),
+    )
+
+
 PROGRAMS: dict[str, Program] = {
     "per-sample gradients of an mlp": per_sample(mlp, (4,)),
     "per-sample gradients of a convolution": per_sample(convolutional, (2, 4, 4)),
@@ -308,7 +345,7 @@ PROGRAMS: dict[str, Program] = {
         for each in (
             ensemble, maml, hessian_of_mlp, jacobians, attention_program, multihead, several_outputs, auxiliary,
             linearized, axes, in_place, levels, grad_modes, batched_by_hand, norms, curvature_of_layers,
-            ops_on_images,
+            ops_on_images, inference, ordinary_python,
         )
     },
 }  # fmt: skip

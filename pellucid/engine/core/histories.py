@@ -6,7 +6,8 @@ from typing import Any
 
 from pellucid.engine.core import graph
 from pellucid.engine.core.batching import BatchedStorage, batched, innermost_vmap, marks_of
-from pellucid.engine.core.data import TensorData, shallow
+from pellucid.engine.core.data import INFERENCE, TensorData, shallow
+from pellucid.engine.core.storage import Version
 
 
 def cut(tensor: Any) -> Any:
@@ -15,6 +16,15 @@ def cut(tensor: Any) -> Any:
     marks = marks_of(tensor)
     if marks:
         out.__dict__["_tangents"] = dict(marks)
+    return out
+
+
+def out_of_inference(tensor: Any) -> Any:
+    """The tensor, or one over the same data that may be saved, where it was made in inference mode."""
+    if tensor._counter is not INFERENCE:
+        return tensor
+    out = cut(tensor)
+    out._counter = Version()
     return out
 
 

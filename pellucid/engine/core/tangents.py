@@ -21,7 +21,7 @@ from pellucid.engine.core.copy_slices import CopySlices
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.dispatch import plan_of, run_in_place, run_out
 from pellucid.engine.core.graph import OpNode, Recipe, by_name
-from pellucid.engine.core.histories import is_tracked, leaf, released
+from pellucid.engine.core.histories import is_tracked, leaf, out_of_inference, released
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.modes import state
 
@@ -375,6 +375,7 @@ def dual(primal: Any, tangent: Any, level: DualLevel) -> Any:
             "Expected tangent tensor to not be a dual tensor at the same level: give unpack_dual(tangent).primal."
         )
     made = primal.view_as(primal)
+    tangent = out_of_inference(tangent)
     level.attach(made, tangent if tangent.dtype == primal.dtype else tangent.to(primal.dtype))
     return made
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pellucid
+from pellucid.engine.core.batching import levels_of
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import normalization as ops
 from pellucid.engine.tensor.arguments import as_bool, as_float, as_int, as_ints, need_tensor
@@ -82,6 +83,12 @@ def batch_statistics_norm(
         eps=float(eps),
     )
     if training and running_mean is not None and running_var is not None:
+        check(
+            levels_of(input) <= levels_of(running_mean),
+            "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in "
+            "place, were not batched. Inside vmap use torch.func.replace_all_batch_norm_modules_(model), "
+            "track_running_stats=False, or GroupNorm.",
+        )
         count = input.numel() // input.size(1) if input.size(1) else 0
         _update_running(running_mean, running_var, input, centre, scale, momentum, eps, count)
     return y, centre, scale

@@ -130,7 +130,7 @@ class DualLevel:
         return target
 
     def _mark_saved(self, op: Any, target: Any, old: Any) -> None:
-        """What the node of an in-place call keeps are other tensors over the same data, and a copy of what was there."""
+        """What an in-place node keeps are other tensors over the same data, and a copy of what was there."""
         node = target._grad_fn if target._base is None else target._base._grad_fn
         if isinstance(node, CopySlices):
             node = node.function

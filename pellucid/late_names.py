@@ -111,6 +111,8 @@ LATE = {
     "cross": "engine.tensor.contraction", "inner": "engine.tensor.contraction", "kron": "engine.tensor.contraction",
     "matrix_power": "engine.tensor.contraction", "tensordot": "engine.tensor.contraction",
     "trace": "engine.tensor.contraction",
+    "_unsafe_masked_index": "engine.tensor.masked_indexing",
+    "_unsafe_masked_index_put_accumulate": "engine.tensor.masked_indexing",
     "sparse_coo_tensor": "engine.tensor.sparse_creation", "sparse_csr_tensor": "engine.tensor.sparse_creation",
     "sparse_csc_tensor": "engine.tensor.sparse_creation", "sparse_bsr_tensor": "engine.tensor.sparse_creation",
     "sparse_bsc_tensor": "engine.tensor.sparse_creation",

@@ -51,12 +51,12 @@ def named(result: Any, node: str) -> Any:
 
 # Linear ones act on what is stored; the others need every position once, so that equal ones are added up before.
 _LINEAR = (
-    "neg", "cast", "conj", "conj_physical", "deg2rad", "rad2deg", "clone",
+    "neg", "cast", "conj", "conj_physical", "clone",
 )  # fmt: skip
 _OTHERS = (
-    "abs", "asin", "asinh", "atan", "atanh", "ceil", "erf", "erfinv", "expm1", "floor", "frac", "isinf", "isnan",
-    "isneginf", "isposinf", "log1p", "nan_to_num", "relu", "round", "sgn", "sign", "signbit", "sin", "sinh", "sqrt",
-    "square", "tan", "tanh", "trunc", "angle", "round_decimals", "leaky_relu",
+    "abs", "asin", "asinh", "atan", "atanh", "ceil", "deg2rad", "erf", "erfinv", "expm1", "floor", "frac",
+    "isinf", "isnan", "isneginf", "isposinf", "log1p", "nan_to_num", "rad2deg", "relu", "round", "sgn", "sign",
+    "signbit", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc", "angle", "round_decimals", "leaky_relu",
 )  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def _once(x: Any, is_linear: bool = False) -> Any:
 
 for each in _LINEAR:
     sparse.forms[each] = _mapped(each, is_linear=True)
-    if each in ("neg", "conj_physical", "deg2rad", "rad2deg"):
+    if each in ("neg", "conj_physical"):
         sparse.in_place_forms[each] = _mapped_in_place(each, is_linear=True)
 for each in _OTHERS:
     sparse.forms[each] = _mapped(each, is_linear=False)

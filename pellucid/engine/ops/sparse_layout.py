@@ -72,7 +72,7 @@ def coo_meta(size: Ints, kind: dtypes.dtype, sparse_dim: int) -> SparseMeta:
 def coo(index: Any, values: Any, *, size: Ints, is_coalesced: bool = False) -> Any:
     """A COO tensor over tensors of indices and values."""
     meta = coo_meta(size, values._meta.dtype, index._meta.shape[0])
-    return sparse_tensor(meta, shallow(index), None, shallow(values), is_coalesced)
+    return sparse_tensor(meta, shallow(index), None, shallow(values), is_coalesced or index._meta.shape[1] < 2)
 
 
 @coo.vjp("values")

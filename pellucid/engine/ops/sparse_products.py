@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pellucid.engine.core import sparse
+from pellucid.engine.core import dtypes, sparse
 from pellucid.engine.core.data import from_array
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.graph import by_name
@@ -38,6 +38,18 @@ def _check_product(a: Any, b: Any) -> None:
         a._meta.ndim == 2 and b._meta.ndim == 2,
         f"mm: expected matrices, got {a._meta.ndim}-D and {b._meta.ndim}-D tensors",
     )
+    check(
+        a._meta.dtype is not dtypes.bool_,
+        "\"addmm_sparse_dense\" not implemented for 'Bool': convert with .float()",
+        NotImplementedError,
+    )
+    for each in (a, b):
+        if is_sparse(each):
+            check(
+                each._meta.sparse_dim == 2,
+                f"addmm: matrices expected, got {each._meta.sparse_dim}D tensor (sparse dimensions of a tensor of shape"
+                f" {list(each._meta.shape)}): call .to_dense() first",
+            )
     check(
         a._meta.shape[1] == b._meta.shape[0],
         f"mat1 and mat2 shapes cannot be multiplied ({a._meta.shape[0]}x{a._meta.shape[1]} and"
@@ -166,7 +178,10 @@ def sparse_mm(a: Any, b: Any) -> Any:
 
 def mv_form(a: Any, b: Any) -> Any:
     """mv with a sparse matrix."""
-    check(is_sparse(a) and not is_sparse(b), "mv: expected a sparse matrix and a dense vector")
+    if is_sparse(b):
+        b = to_dense(b)
+        if not is_sparse(a):
+            return by_name["mv"](a, b)
     check(
         a._meta.ndim == 2 and b._meta.ndim == 1 and a._meta.shape[1] == b._meta.shape[0],
         f"mv: size mismatch, got {list(a._meta.shape)} and {list(b._meta.shape)}",

@@ -11,6 +11,7 @@ from pellucid.engine.core.data import from_array
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.graph import by_name
 from pellucid.engine.core.plan import quietly
+from pellucid.engine.core.promotion import title
 from pellucid.engine.core.sparse import COO, CSC, CSR, SparseMeta
 from pellucid.engine.core.sparse_op import sparse_op
 from pellucid.engine.ops.shape import reshape_to
@@ -283,6 +284,8 @@ def sum_along(x: Any, *, dim: Ints) -> Any:
     dense = tuple([axis - meta.sparse_dim + 1 for axis in dim if axis >= meta.sparse_dim])
     gone = [axis for axis in dim if axis < meta.sparse_dim]
     values = values_of(x)
+    if meta.dtype is dtypes.bool_:
+        values = by_name["cast"](values, dtype=dtypes.int64)
     if dense:
         values = by_name["sum"](values, dim=dense, keepdim=False, dtype=values._meta.dtype)
     size = tuple([n for axis, n in enumerate(meta.shape) if axis not in dim])
@@ -361,7 +364,9 @@ def softmax(x: Any, dim: int, dtype: Any, logarithm: bool) -> Any:
         x = by_name["cast"](x, dtype=dtype)
     check(
         x._meta.dtype in (dtypes.float32, dtypes.float64),
-        f"\"softmax\" not implemented for '{x._meta.dtype}': convert with .float()",
+        f"\"{'log_softmax' if logarithm else 'softmax'}\" not implemented for '{title(x._meta.dtype)}': convert with"
+        " .float()",
+        NotImplementedError,
     )
     node = "SparseLogSoftmaxBackward0" if logarithm else "SparseSoftmaxBackward0"
     if dim >= x._meta.sparse_dim:

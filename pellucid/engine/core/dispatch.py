@@ -133,20 +133,24 @@ def _wrap_results(results: Any, plan: Plan) -> Any:
 
 def _run_view(op: Any, plan: Plan, operands: tuple[Any, ...], settings: dict[str, Any], recorded: bool) -> Any:
     source = operands[0]
-    assert plan.views is not None
-    made = [_view(source, meta, source._offset + offset) for meta, offset in zip(plan.metas, plan.views, strict=True)]
-    out: Any = made[0] if plan.single else tuple(made)
+    views = plan.views
+    assert views is not None
+    if plan.single:
+        out: Any = _view(source, plan.metas[0], source._offset + views[0])
+        made: Any = (out,)
+    else:
+        made = out = tuple([_view(source, meta, source._offset + offset) for meta, offset in zip(plan.metas, views)])
     if recorded:
         graph.record(op, plan, operands, settings, out)
+    if op.fresh:
+        for each in made:
+            each._base = None
+        return out
     origin = source._origin if plan.single else "multi"
     if not state.grad_enabled:
-        origin = "no_grad"
-    if state.inference:
-        origin = "inference"
-    for each in made:
-        if op.fresh:
-            each._base = None
-        else:
+        origin = "inference" if state.inference else "no_grad"
+    if origin is not None:
+        for each in made:
             each._origin = origin
     return out
 
@@ -154,10 +158,18 @@ def _run_view(op: Any, plan: Plan, operands: tuple[Any, ...], settings: dict[str
 def _view(source: Any, meta: Meta, offset: int) -> Any:
     if meta.dtype.itemsize != source._meta.dtype.itemsize:  # the offset counts elements of another size
         offset = source._offset * source._meta.dtype.itemsize // meta.dtype.itemsize
-    out = make(view_of(source._storage, meta, offset), meta, source._storage, offset, source._counter)
-    if source._counter is not INFERENCE:
+    storage, counter = source._storage, source._counter
+    if offset == source._offset and meta.is_contiguous and source._meta.is_contiguous and meta.dtype is source._meta.dtype:
+        whole = source._array  # a slice by NumPy costs more than another shape of the same elements
+        array = whole.reshape(meta.shape) if whole is not None and meta.numel == source._meta.numel else None
+    else:
+        array = None
+    if array is None or array.base is None:
+        array = view_of(storage, meta, offset)
+    out = make(array, meta, storage, offset, counter)
+    if counter is not INFERENCE:
         out._base = source if source._base is None else source._base
-        out._view_version = source._counter.count
+        out._view_version = counter.count
     return out
 
 

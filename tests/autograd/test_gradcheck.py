@@ -111,10 +111,18 @@ def test_inputs_are_checked() -> None:
             library.autograd.gradcheck(lambda x: x * 2, (expanded,))
 
 
-@pytest.mark.parametrize("option", ["check_batched_grad", "check_forward_ad"])
-def test_what_does_not_exist_is_refused(option: str) -> None:
-    with pytest.raises(NotImplementedError, match=option):
-        pellucid.autograd.gradcheck(lambda x: x * 2, (tensor(pellucid, 2),), **{option: True})
+@pytest.mark.parametrize(
+    ("options", "needed"),
+    [
+        ({"check_batched_grad": True, "check_backward_ad": False, "check_forward_ad": True}, "check_backward_ad"),
+        ({"check_batched_forward_grad": True}, "check_forward_ad"),
+        ({"check_backward_ad": False}, "check_forward_ad"),
+    ],
+)
+def test_options_that_do_not_go_together(options: dict[str, bool], needed: str) -> None:
+    for library in (pellucid, torch):
+        with pytest.raises(AssertionError, match=needed):
+            library.autograd.gradcheck(lambda x: x * 2, (tensor(library, 2),), **options)
 
 
 def test_empty_inputs_pass() -> None:

@@ -44,6 +44,8 @@ _BLOCK = 24 * 1024
 class DepthwiseWriter:
     """What both kernels share; `step`: the distance of the pixels in a vector, `spread`: zeros between the elements."""
 
+    block: Any
+
     def __init__(self, tile: Tile, step: int, spread: bool) -> None:
         self.tile = tile
         self.step = step

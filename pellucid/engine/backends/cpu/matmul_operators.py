@@ -16,6 +16,8 @@ from pellucid.engine.core.dtypes import HALF, float32, float64
 from pellucid.engine.core.meta import Meta
 
 _ENOUGH = 16_000  # multiplications below which a call of NumPy's is over sooner
+_NARROW = 8
+_PACKED_SOON = 100_000  # elements
 Convert = Callable[[np.ndarray], np.ndarray]
 
 
@@ -23,8 +25,10 @@ def taken(metas: list[Meta], result: Meta) -> bool:
     """Whether the kernel multiplies these matrices."""
     if result.dtype not in (float32, float64, *HALF) or any(meta.dtype is not result.dtype for meta in metas):
         return False
-    m, k = metas[0].shape[-2:]
-    return min(m, metas[1].shape[-1]) > 1 and result.numel * k >= _ENOUGH and result.is_contiguous
+    (m, k), n = metas[0].shape[-2:], metas[1].shape[-1]
+    if n < _NARROW or m < 2 or (m < _NARROW and k * n > _PACKED_SOON):
+        return False  # packing an operand would take longer than multiplying with it
+    return result.numel * k >= _ENOUGH and result.is_contiguous
 
 
 def _matrix(meta: Meta) -> tuple[Steps, Convert | None]:

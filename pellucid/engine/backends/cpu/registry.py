@@ -26,6 +26,7 @@ FILES: dict[str, str] = {
     **dict.fromkeys(("sum", "mean", "amax", "amin", "max_all", "min_all", "prod", "var", "std", "vector_norm"), "reduction"),
     **dict.fromkeys(("convolution", "convolution_weight"), "convolution_operators"),
     **dict.fromkeys(("attention", "attention_gradients"), "attention_operators"),
+    **dict.fromkeys(("lstm_gates", "lstm_gates_slopes", "gru_gates", "gru_gates_slopes"), "recurrent"),
     **dict.fromkeys(("mm", "bmm", "addmm", "baddbmm"), "matmul_operators"),
 }  # fmt: skip
 _loaded: set[str] = set()

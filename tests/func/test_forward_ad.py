@@ -163,3 +163,16 @@ def test_gradcheck_of_forward_mode_and_batches(fast: bool) -> None:
     assert pellucid.autograd.gradcheck(lambda x: x.softmax(1), (x,), check_backward_ad=False, check_forward_ad=True)
     g = lambda x: pellucid.tanh(x).prod()  # noqa: E731
     assert pellucid.autograd.gradgradcheck(g, (x,), check_fwd_over_rev=True, check_batched_grad=True, fast_mode=fast)
+
+
+def test_attention_has_forward_mode_which_pytorch_lacks() -> None:
+    q, k, v, tangent = (pellucid.randn(1, 2, 4, 3, dtype=pellucid.float64) for _ in range(4))
+    f = lambda q: (pellucid.nn.functional.scaled_dot_product_attention(q, k, v) ** 2).sum()  # noqa: E731
+    step = 1e-6 * tangent
+    first, second = (
+        pellucid.func.jvp(f, (q,), (tangent,))[1],
+        pellucid.func.jvp(pellucid.func.grad(f), (q,), (tangent,))[1],
+    )
+    slope = pellucid.func.grad(f)
+    assert pellucid.allclose(first, (f(q + step) - f(q - step)) / 2e-6, 1e-6, 1e-7)
+    assert pellucid.allclose(second, (slope(q + step) - slope(q - step)) / 2e-6, 1e-6, 1e-7)

@@ -300,6 +300,22 @@ def ops_on_images(t: ModuleType) -> Any:
     return t.vmap(t.func.grad(network))(x), t.func.jvp(network, (x[0],), (x[1],)), t.vmap(t.func.jacfwd(network))(x)
 
 
+def fused_attention(t: ModuleType) -> Any:
+    attend = t.nn.functional.scaled_dot_product_attention
+    q, k, v = (t.randn(3, 2, 4, 5, 6) for _ in range(3))
+    mask = t.randn(3, 2, 1, 5, 5)
+    f = lambda q, k, v, mask=None: (attend(q, k, v, mask) ** 2).sum()  # noqa: E731
+    return (
+        t.vmap(attend)(q, k, v),
+        t.vmap(attend, in_dims=(0, None, None))(q, k[0], v[0]),
+        t.vmap(attend)(q, k, v, mask),
+        t.vmap(attend, in_dims=(0, 0, 0, None))(q, k, v, mask[0, :, 0, :, :].unsqueeze(1)),
+        t.vmap(attend)(q, k, v, mask[:, 0, 0] > 0),
+        t.vmap(t.func.grad(f, argnums=(0, 1, 2)))(q, k, v),
+        t.vmap(lambda q, k, v: attend(q, k, v, is_causal=True))(q, k, v),
+    )
+
+
 def inference(t: ModuleType) -> Any:
     """A transform inside inference mode records all the same."""
     with t.inference_mode():
@@ -345,7 +361,7 @@ PROGRAMS: dict[str, Program] = {
         for each in (
             ensemble, maml, hessian_of_mlp, jacobians, attention_program, multihead, several_outputs, auxiliary,
             linearized, axes, in_place, levels, grad_modes, batched_by_hand, norms, curvature_of_layers,
-            ops_on_images, inference, ordinary_python,
+            ops_on_images, fused_attention, inference, ordinary_python,
         )
     },
 }  # fmt: skip

@@ -160,3 +160,24 @@ def gates_rule(call: Call) -> tuple[Any, Any]:
     operands = [merged(call.expanded(i)) if isinstance(x, TensorData) else x for i, x in enumerate(call.values)]
     found = call.run(*operands)
     return tuple([parted(each, call.size) for each in found]), 0
+
+
+@batching_rule("attention", "attention_gradients")
+def attention_rule(call: Call) -> tuple[Any, Any]:
+    """The samples' batches one after the other; the mask, the last operand, may be one for all of them."""
+    last = 3 if call.op.name == "attention" else 6
+    operands = [merged(call.expanded(i)) for i in range(last)]
+    mask = call.values[last] if len(call.values) > last else None
+    if mask is not None:
+        operands.append(_mask_of_all(call, last))
+    found = call.run(*operands, *[None for _ in range(len(call.values) - len(operands))])
+    return tuple([parted(each, call.size) for each in found]), 0
+
+
+def _mask_of_all(call: Call, i: int) -> Any:
+    """The mask against (samples * batch, heads, rows, keys)."""
+    meta, batch = call.operand_metas[i], call.operand_metas[1].shape[0]
+    if call.axes[i] is None and (meta.ndim < 4 or meta.shape[0] == 1):
+        return call.values[i]
+    whole = aligned(call.expanded(i), meta.ndim, 4)
+    return merged(by_name["expand"](whole, size=(call.size, batch, *whole._meta.shape[2:])))

@@ -97,10 +97,13 @@ def gather_rule(call: Call) -> tuple[Any, Any]:
 
 @batching_rule("scatter", "scatter_reduce")
 def scatter_rule(call: Call) -> tuple[Any, Any]:
+    """A source without axes is one number for every place."""
     ranks = [sample_rank(call, i) for i in range(3)]
-    if not all(ranks):
+    one_number = not ranks[1] and call.axes[1] is None
+    if not ranks[0] or not ranks[2] or not (ranks[1] or one_number):
         return run_each(call)
-    return call.run(*[call.expanded(i) for i in range(3)], dim=call.settings["dim"] + 1), 0
+    source = call.values[1] if one_number else call.expanded(1)
+    return call.run(call.expanded(0), source, call.expanded(2), dim=call.settings["dim"] + 1), 0
 
 
 @batching_rule("index_select", "index_add", "index_copy", "index_fill")

@@ -9,6 +9,7 @@ import numpy as np
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.op import op
+from pellucid.engine.core.plan import number_as
 from pellucid.engine.core.promotion import promote_types, title
 from pellucid.engine.ops.arithmetic import conjugate, mul
 from pellucid.engine.ops.shape import expand, matrix_transpose, transpose, unsqueeze_axes
@@ -89,10 +90,10 @@ def addmm(x: np.ndarray, a: np.ndarray, b: np.ndarray, *, beta: float, alpha: fl
 
 def _plus_product(x: np.ndarray, product: np.ndarray, beta: float, alpha: float) -> np.ndarray:
     if alpha != 1:
-        product = product * np.asarray(alpha, product.dtype)
+        product = product * number_as(alpha, product.dtype)
     if beta == 0:
         return product
-    return product + (x if beta == 1 else x * np.asarray(beta, x.dtype))
+    return product + (x if beta == 1 else x * number_as(beta, x.dtype))
 
 
 @addmm.meta

@@ -202,7 +202,7 @@ def index_add(x: np.ndarray, source: np.ndarray, index: np.ndarray, *, dim: int,
         if x.ndim == 2:  # PyTorch takes index_add of matrices for a scatter_add
             _in_bounds(index, result.shape[dim], dim)
         raise IndexError(f"index out of range in self (index_add along dimension {dim} of size {result.shape[dim]})")
-    scaled = source if alpha == 1 else (source * np.asarray(alpha, source.dtype)).astype(x.dtype)
+    scaled = source if alpha == 1 else (source * number_as(alpha, source.dtype)).astype(x.dtype)
     moved = np.moveaxis(result, dim, 0)
     np.add.at(moved, index.reshape(-1), np.moveaxis(scaled.reshape(scaled.shape or (1,)), dim, 0))
     return result.reshape(x.shape)

@@ -9,10 +9,11 @@ from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.dispatch import NO_SETTINGS, InPlace, run
 from pellucid.engine.core.dtypes import HALF
 from pellucid.engine.core.errors import check
-from pellucid.engine.core.promotion import can_cast, title
+from pellucid.engine.core.promotion import can_cast, common_type, title
 from pellucid.engine.ops import arithmetic as ops
 from pellucid.engine.tensor.arguments import (
     as_number,
+    fitting,
     in_place,
     is_number,
     need_one_tensor,
@@ -46,6 +47,8 @@ def checked_alpha(input: Any, other: Any, alpha: Any) -> Any:
         category == 3 or not isinstance(alpha, complex),
         "For non-complex input tensors, argument alpha must not be a complex number.",
     )
+    if category == 1:
+        fitting(alpha, common_type([each._meta for each in (input, other) if isinstance(each, TensorData)]))
     return alpha
 
 

@@ -14,6 +14,7 @@ from pellucid.engine.ops.arithmetic import conjugate
 from pellucid.engine.ops.linalg import mm
 from pellucid.engine.ops.shape import permute, reshape_to, unsafe_view
 from pellucid.engine.tensor.arguments import as_float, as_int, as_ints, deliver, need_tensor, need_tensors
+from pellucid.engine.tensor.linalg import vdot
 
 
 def _contracted(a: Any, b: Any, dims: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -58,7 +59,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
                 f"second has size {n} in dim"
                 f" {second[position]}",
             )
-            a, b = (a.sum(i, keepdim=True), b) if n == 1 else (a, b.sum(j, keepdim=True))
+            kind = a._meta.dtype
+            a, b = (a.sum(i, keepdim=True, dtype=kind), b) if n == 1 else (a, b.sum(j, keepdim=True, dtype=kind))
         inner *= a._meta.shape[i]
     return deliver(_as_matrices(a, b, left, right, inner), out)
 
@@ -245,6 +247,8 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
         "and y of type"
         f" {title(y._meta.dtype)} instead",
     )
+    if x._meta.ndim == 1 and y._meta.ndim == 1:
+        return vdot(x, y, out=out)
     return deliver((conjugate(x) * y).sum(dim), out)
 
 

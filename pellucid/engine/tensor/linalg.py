@@ -10,7 +10,7 @@ from pellucid.engine.core.meta import broadcast_shapes
 from pellucid.engine.core.promotion import promote_types, title
 from pellucid.engine.ops import linalg as ops
 from pellucid.engine.ops import shape
-from pellucid.engine.tensor.arguments import as_number, deliver, in_place, need_tensor, presented
+from pellucid.engine.tensor.arguments import as_number, deliver, fitting, in_place, need_tensor, presented
 from pellucid.engine.tensor.overrides import infix_with
 
 
@@ -35,13 +35,13 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     return ops.bmm(need_tensor(input, "bmm"), need_tensor(mat2, "bmm", "mat2", 2), out=out)
 
 
-def _factor(value: Any) -> Any:
-    return value.item() if isinstance(value, TensorData) else value
+def _factor(value: Any, input: Any) -> Any:
+    return fitting(value.item() if isinstance(value, TensorData) else value, input._meta.dtype)
 
 
 def _combined(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
     """beta * input + alpha * product; the factors of integers lose their fractions, as in PyTorch."""
-    beta, alpha = _factor(beta), _factor(alpha)
+    beta, alpha = _factor(beta, input), _factor(alpha, product)
     if input._meta.dtype.category <= 1 and product._meta.dtype.category <= 1:
         beta, alpha = int(beta), int(alpha)
     scaled = product if alpha == 1 else product * alpha
@@ -59,7 +59,8 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, ou
     need_tensor(mat2, "addmm", "mat2", 3)
     beta = as_number(beta, "addmm", "beta")
     alpha = as_number(alpha, "addmm", "alpha")
-    return ops.addmm(need_tensor(input, "addmm"), mat1, mat2, beta=_factor(beta), alpha=_factor(alpha), out=out)
+    need_tensor(input, "addmm")
+    return ops.addmm(input, mat1, mat2, beta=_factor(beta, input), alpha=_factor(alpha, input), out=out)
 
 
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
@@ -73,7 +74,8 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
     need_tensor(batch2, "baddbmm", "batch2", 3)
     beta = as_number(beta, "baddbmm", "beta")
     alpha = as_number(alpha, "baddbmm", "alpha")
-    return ops.baddbmm(need_tensor(input, "baddbmm"), batch1, batch2, beta=_factor(beta), alpha=_factor(alpha), out=out)
+    need_tensor(input, "baddbmm")
+    return ops.baddbmm(input, batch1, batch2, beta=_factor(beta, input), alpha=_factor(alpha, input), out=out)
 
 
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:

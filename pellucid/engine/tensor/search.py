@@ -438,6 +438,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     check(kind.category == 1, f"expected 'indices' to be integer dtype, but got {kind}", ValueError)
     sizes = as_ints(shape, "unravel_index", "shape")
     check(all(size >= 0 for size in sizes), f"'shape' cannot have negative values, but got {sizes}", ValueError)
+    indices = indices.to(dtypes.int64)
     step, coordinates = 1, []
     for size in reversed(sizes):
         coordinates.append(indices.div(step, rounding_mode="floor").remainder(size))

@@ -17,6 +17,7 @@ from pellucid.engine.tensor.arguments import (
     as_int,
     as_number,
     deliver,
+    fitting,
     in_place,
     need_apart,
     need_operand,
@@ -229,7 +230,8 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, 
     need_tensor(index, "index_add", "index", 3)
     need_tensor(source, "index_add", "source", 4)
     alpha = as_number(alpha, "index_add", "alpha")
-    return ops.index_add(input, source, index, dim=_axis(input, dim, "index_add"), alpha=alpha, out=out)
+    axis = _axis(input, dim, "index_add")
+    return ops.index_add(input, source, index, dim=axis, alpha=fitting(alpha, input._meta.dtype), out=out)
 
 
 def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None) -> Any:

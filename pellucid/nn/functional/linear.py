@@ -67,7 +67,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     right = input2.reshape(-1, 1, input2.shape[-1])
     count, first, second = weight.shape
     inner = left.matmul(weight.permute(1, 0, 2).reshape(first, count * second)).view(-1, count, second)
-    result = (inner * right).sum(-1).view(*lead, count)
+    result = (inner * right).sum(-1, dtype=inner.dtype).view(*lead, count)
     return result if bias is None else result + bias
 
 

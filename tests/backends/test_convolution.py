@@ -85,6 +85,13 @@ def operands_of(case: Any, kind: Any, layout: str) -> tuple[list[Any], dict[str,
     return [laid_out(x, layout), laid_out(weight, layout), bias], how
 
 
+def left_over(case: Any, space: tuple[int, ...]) -> list[int]:
+    """The output padding with which the transposed convolution has the size of the input again."""
+    return [
+        n + 2 * p - d * (k - 1) - 1 - (m - 1) * s for n, m, k, s, p, d in zip(case[4], space, *case[5:], strict=True)
+    ]
+
+
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("layout", ["row-major", "channels last", "strided"])
 def test_the_kernels_give_what_the_bodies_give(kind: Any, layout: str) -> None:
@@ -96,10 +103,7 @@ def test_the_kernels_give_what_the_bodies_give(kind: Any, layout: str) -> None:
         y = run(make_convolution, convolution, [x, weight, bias], forward)
         close(y, expected, kind)
         dy = laid_out(np.cos(y), layout)
-        extra = [
-            n + 2 * p - d * (k - 1) - 1 - (m - 1) * s
-            for n, m, k, s, p, d in zip(case[4], y.shape[2:], *case[5:], strict=True)
-        ]
+        extra = left_over(case, y.shape[2:])
         backward = {**how, "transposed": True, "output_padding": tuple(extra)}
         expected = convolution.body(dy.astype(np.float64), exact[1], None, **backward)
         close(run(make_convolution, convolution, [dy, weight, None], backward), expected, kind)

@@ -70,3 +70,47 @@ def test_kernels_stay_within_their_arrays() -> None:
     root = Path(__file__).parents[2]
     found = subprocess.run([sys.executable, "-c", PROGRAM], cwd=root, capture_output=True, text=True, timeout=300)
     assert "within bounds" in found.stdout, f"exit {found.returncode}: {found.stderr[-2000:]}"
+
+
+LOOPS = """
+import importlib, random
+import numpy as np
+import pellucid
+from pellucid.engine.core import data
+from tests.backends import test_fuzz
+from tests.backends.guarded import guarded
+
+plain, plain_values, plain_empty = data.allocate, test_fuzz._values, np.empty
+place = random.Random(0)
+side = lambda: place.random() < 0.7
+np.empty = lambda shape, dtype=float: guarded(plain_empty(shape, dtype), side())
+for name in ("copies", "group_normalization", "normalization", "pointwise", "pooling", "reduction", "rules", "softmax",
+             "tables"):
+    module = importlib.import_module(f"pellucid.engine.backends.cpu.{name}")
+    module.allocate = lambda meta: guarded(plain(meta), side())
+make = pellucid.tensor
+pellucid.tensor = lambda values: pellucid.from_numpy(guarded(values, side()))
+for seed in range(700):
+    test_fuzz._outcome(test_fuzz._program(random.Random(seed))[1])
+F = pellucid.nn.functional
+for size in (1, 7, 16, 33, 65):
+    x = pellucid.tensor(np.random.default_rng(size).normal(size=(3, 4, 9, size)).astype(np.float32)).requires_grad_()
+    index = pellucid.tensor(np.arange(size) % 4)
+    for function in (
+        lambda x: F.layer_norm(x, x.shape[-1:]), lambda x: F.batch_norm(x, None, None, training=True),
+        lambda x: F.group_norm(x, 2), lambda x: F.max_pool2d(x, 3, 2, 1), lambda x: F.avg_pool2d(x, 2, 1, 1),
+        lambda x: F.embedding(index, x.flatten(1).t().contiguous()[:4]), lambda x: x.transpose(0, 3).contiguous(),
+        lambda x: F.gelu(x) * x.sum(2, keepdim=True), lambda x: F.log_softmax(x, -1),
+    ):
+        try:
+            function(x).sum().backward()
+        except RuntimeError:  # a window that does not fit
+            pass
+print("within bounds")
+"""
+
+
+def test_loop_kernels_stay_within_their_arrays() -> None:
+    root = Path(__file__).parents[2]
+    found = subprocess.run([sys.executable, "-c", LOOPS], cwd=root, capture_output=True, text=True, timeout=300)
+    assert "within bounds" in found.stdout, f"exit {found.returncode}: {found.stderr[-2000:]}"

@@ -145,8 +145,10 @@ class AttentionBackward(AttentionWriter):
             slope = b.fsub(load_vector(b, at(b, slopes, lane), tile.lanes), level)
             store_vector(b, weight, at(b, weights, lane))
             store_vector(b, b.fmul(b.fmul(weight, slope), self.scale), at(b, slopes, lane))
-        for each in (weights, slopes):  # a tile of keys may end after the panel
-            store_vector(b, zeros(tile.kind, tile.lanes), at(b, each, count))
+        end = smaller(b, b.add(count, i64(tile.rows)), i64(self.block))  # a tile of keys may end after the panel
+        with counting(b, count, end, tile.lanes, name="beyond") as lane:
+            for each in (weights, slopes):
+                store_vector(b, zeros(tile.kind, tile.lanes), at(b, each, lane))
 
     def _queries(self, head: Any, tiles: Any, start: Any, keys: Any) -> None:
         """Add the scores' gradients times the keys to the sums of the queries."""

@@ -231,7 +231,18 @@ ERRORS = {
     "sparse.sum of dense": lambda f: f.sparse.sum(f.ones(2)),
     "cat with dense": lambda f: f.cat([coo(f), f.ones(2, 3)]),
     "product of other sizes": lambda f: coo(f) @ f.ones(2, 2),
-    "conv": lambda f: f.nn.functional.gelu(coo(f)),
+    "activation": lambda f: f.nn.functional.gelu(coo(f)),
+    "sharing": lambda f: coo(f).share_memory_(),
+    "dlpack": lambda f: coo(f).__dlpack__(),
+    "apply_": lambda f: coo(f).apply_(abs),
+    "set_": lambda f: coo(f).set_(),
+    "resize_": lambda f: coo(f).resize_(2),
+    "data of another layout": lambda f: setattr(f.ones(2, 3), "data", coo(f)),
+    "broadcast": lambda f: coo(f).expand(2, 2, 3),
+    "stack with dense": lambda f: f.stack([coo(f), f.ones(2, 3)]),
+    "random numbers": lambda f: coo(f).normal_(),
+    "product of bools": lambda f: coo(f).bool() @ f.ones(3, 2, dtype=f.bool),
+    "product of a hybrid": lambda f: hybrid(f) @ f.ones(3, 2),
 }
 
 
@@ -249,4 +260,11 @@ def test_errors_are_of_the_same_class(name):
 
 
 # PyTorch's texts there name an internal function, or speak of something else.
-DIFFERENT_TEXT = {"contiguous", "nbytes", "sum of other sizes", "cat with dense", "product of other sizes"}
+DIFFERENT_TEXT = {
+    "stack with dense",
+    "contiguous",
+    "nbytes",
+    "sum of other sizes",
+    "cat with dense",
+    "product of other sizes",
+}

@@ -121,8 +121,7 @@ def add_form(a: Any, b: Any, *, alpha: Any = 1) -> Any:
         check(
             tuple(b._meta.shape) == tuple(a._meta.shape),
             f"add: expected 'self' and 'other' to have same size, but self has size {list(a._meta.shape)} while other"
-            f" has size {list(b._meta.shape)} (FIXME: dense-sparse addition does not support broadcasting):"
-            " expand the dense one first",
+            f" has size {list(b._meta.shape)}: dense-sparse addition does not broadcast, expand the dense one first",
         )
         return add_to_dense(a, b, alpha=alpha)
     check(

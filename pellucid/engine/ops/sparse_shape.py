@@ -167,6 +167,16 @@ def sliced(x: Any, *, dim: int, start: int, end: int, step: int) -> Any:
     return named(narrowed(x, dim, start, end), "SliceBackward0")
 
 
+def expanded_to(x: Any, *, size: Ints) -> Any:
+    """The tensor itself: a sparse one does not become larger by broadcasting."""
+    if tuple(size) != tuple(x._meta.shape):
+        raise RuntimeError(
+            f"expand is unsupported for Sparse tensors: from {list(x._meta.shape)} to {list(size)}; call .to_dense()"
+            " first"
+        )
+    return named(with_values(x, values_of(x)), "ExpandBackward0")
+
+
 def _reshaped(x: Any, **settings: Any) -> Any:
     raise RuntimeError("reshape is not implemented for sparse tensors: call .to_dense() first")
 
@@ -251,6 +261,10 @@ def _joined_dense(tensors: tuple[Any, ...], parts: list[Any], dim: int, size: In
 
 def stacked(*tensors: Any, dim: int) -> Any:
     """`stack` of COO tensors."""
+    check(
+        all(is_sparse(each) and each._meta.layout == COO for each in tensors),
+        "Concatenating sparse tensors, but a dense tensor was found: use .to_sparse() or .to_dense() so that all agree",
+    )
     return joined(*[unsqueezed(each, axes=(dim,)) for each in tensors], dim=dim)
 
 
@@ -381,8 +395,8 @@ sparse.forms.update(
         "squeeze_axis": lambda x, *, axis: squeezed(x, (axis,)),
         "squeeze_axes": lambda x, *, axes: squeezed(x, axes),
         "squeeze_all": lambda x: squeezed(x, tuple(range(x._meta.ndim))),
-        "slice": sliced, "reshape_alias": _reshaped, "select": selected, "unbind": unbound, "index_select":
-        index_selected, "cat": joined, "stack": stacked,
+        "slice": sliced, "expand": expanded_to, "reshape_alias": _reshaped, "select": selected, "unbind": unbound,
+        "index_select": index_selected, "cat": joined, "stack": stacked,
         "sum": summed, "any": any_form, "vector_norm": norm_form,
     }
 )  # fmt: skip

@@ -125,6 +125,8 @@ def capsule_of(
         raise TypeError("stream must be ``int`` or ``none``")
     if tensor.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if tensor._meta.is_sparse:
+        raise BufferError("Can't export tensors with layout other than torch.strided: call .to_dense() first")
     if tensor._meta.device is META:
         raise BufferError("Cannot pack tensors on meta")
     if dl_device is not None and tuple(dl_device) != (1, 0):

@@ -169,6 +169,8 @@ def _array_for_calls(self: Any, name: str) -> np.ndarray:
         raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     if self._meta.device is META:
         raise TypeError(f"{name} is only implemented on CPU tensors: a meta tensor has no data")
+    if self._meta.is_sparse:
+        raise RuntimeError(f"Cannot access data pointer of Tensor that doesn't have storage: {name} of a sparse tensor")
     return self._array
 
 
@@ -266,6 +268,8 @@ class FactMethods:
 
     def share_memory_(self: Any) -> Any:
         """Move its data to memory that other processes can map."""
+        if self._meta.is_sparse:
+            raise NotImplementedError("Cannot access storage of SparseTensorImpl: share its _indices() and _values()")
         return importlib.import_module("pellucid.multiprocessing.shared_tensors").share_memory_(self)
 
     def is_shared(self: Any) -> bool:

@@ -19,6 +19,7 @@ from pellucid.engine.core.device import CPU, META, usable
 from pellucid.engine.core.device import device as device_type
 from pellucid.engine.core.dispatch import wrote
 from pellucid.engine.core.meta import contiguous_strides
+from pellucid.engine.core.sparse import not_for_sparse
 from pellucid.engine.core.storage import Storage
 
 # One handle per storage, so that `a.untyped_storage() is b.untyped_storage()` tells whether two tensors share memory.
@@ -502,6 +503,8 @@ class StorageMethods:
 
     def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
         """View another storage, or the storage, shape and strides of another tensor, from now on."""
+        if self._meta.is_sparse:
+            raise not_for_sparse("set_", self._meta)
         if graph.grad_fn_of(self) is not None:
             raise RuntimeError("set_ cannot be used on a tensor that has a gradient history; detach() it first")
         made = _viewed(self, source, storage_offset, size, stride)

@@ -17,7 +17,7 @@ from pellucid import Tensor
 from pellucid.engine.core import graph
 from pellucid.engine.core.backward import run as run_backward
 from pellucid.engine.core.batching import innermost_vmap, is_batched
-from pellucid.engine.core.histories import is_tracked, leaf, out_of_inference, reaches_outside, released
+from pellucid.engine.core.histories import has_tracked_tangent, is_tracked, leaf, out_of_inference, reaches_outside, released
 from pellucid.engine.core.modes import state
 from pellucid.utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
 
@@ -108,7 +108,7 @@ class Pullback:
         if any(is_tracked(each) for each in cotangents):
             return True
         for each in self.outputs:
-            if reaches_outside(each, self.own):
+            if reaches_outside(each, self.own) or has_tracked_tangent(each):
                 return True
             if is_batched(each) and is_tracked(each._storage.physical):
                 return True

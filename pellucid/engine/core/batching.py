@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pellucid.engine.core import graph
-from pellucid.engine.core.data import INFERENCE, TensorData, empty, make
+from pellucid.engine.core.data import INFERENCE, TensorData, empty, make, shallow
 from pellucid.engine.core.device import META
 from pellucid.engine.core.dispatch import (
     InPlace,
@@ -480,6 +480,16 @@ def alike(made: Any, like: Any) -> Any:
     meta: Meta = inner._meta
     strides = (max(meta.numel, 1), *(meta.strides if meta.is_dense else contiguous_strides(meta.shape)))
     return batched(by_name["clone"](repeated(inner, level.size), strides=strides), 0, level)
+
+
+def detached_sample(tensor: Any) -> Any:
+    """A batched tensor cut from the graphs of all levels; writes to either are seen by both."""
+    storage = tensor._storage
+    if storage.__class__ is not BatchedStorage:
+        return shallow(tensor)
+    out = batched(detached_sample(storage.physical), storage.axis, storage.level)
+    out._counter = tensor._counter
+    return out
 
 
 def levels_of(tensor: Any) -> set[Any]:

@@ -37,13 +37,19 @@ def leaf(tensor: Any) -> Any:
 
 
 def is_tracked(tensor: Any) -> bool:
-    """Whether an operator on this tensor would be recorded at any level."""
+    """Whether an operator on this tensor, or on one of its tangents, would be recorded at any level."""
     while True:
-        if graph.requires_grad(tensor):
+        if graph.requires_grad(tensor) or has_tracked_tangent(tensor):
             return True
         if tensor._storage.__class__ is not BatchedStorage:
             return False
         tensor = tensor._storage.physical
+
+
+def has_tracked_tangent(tensor: Any) -> bool:
+    """Whether an operator on one of its tangents would be recorded at any level."""
+    marks = marks_of(tensor)
+    return bool(marks) and any([is_tracked(each) for each in marks.values()])
 
 
 def detached_deeply(tensor: Any) -> Any:

@@ -119,6 +119,7 @@ class DualLevel:
             given = operands
             if state.grad_enabled and operands[0] is target:  # what is recorded may save it
                 given = (by_name["clone"](target), *operands[1:])
+                tangents[0] = None if tangents[0] is None else by_name["clone"](tangents[0])
             value = run(op, given, settings)
             tangent = tangents_of(op, given, settings, tangents, (value,))[0]
         else:

@@ -13,7 +13,7 @@ import numpy as np
 
 from pellucid.engine.core import backward as engine
 from pellucid.engine.core import graph
-from pellucid.engine.core.batching import UNREADABLE
+from pellucid.engine.core.batching import UNREADABLE, detached_sample
 from pellucid.engine.core.data import INFERENCE, Classes, TensorData, shallow
 from pellucid.engine.core.device import CPU, META, device
 from pellucid.engine.core.dtypes import dtype
@@ -385,7 +385,7 @@ class TensorMethods(
 
     def detach(self) -> Any:
         """The same data cut from the graph; a write to either is seen, and counted, by both."""
-        return shallow(self)
+        return shallow(self) if self._array is not UNREADABLE else detached_sample(self)
 
     def detach_(self) -> Any:
         """Cut this tensor from the graph; it becomes a leaf that requires no gradient."""
@@ -409,6 +409,11 @@ class TensorMethods(
     def data(self, value: Any) -> None:
         if not isinstance(value, TensorData):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if value._meta.layout != self._meta.layout:
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor"
+                f" type. (Layouts torch.{self._meta.layout} and torch.{value._meta.layout}: use .to_dense() or .to_sparse().)"
+            )
         if (self._needs_grad or self._grad_fn is not None) and value._meta.dtype.category < 2:
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex dtype, not "

@@ -8,7 +8,6 @@ the raw methods, by one assignment to `Tensor.__bases__`.
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable
 from types import FunctionType
@@ -98,7 +97,6 @@ def _make(name: str, entry: Any) -> Any:
 def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A method: as `overridable` makes it of a function, and a TypeError where the first argument is no tensor."""
 
-    @functools.wraps(function)
     def public(*args: Any, **kwargs: Any) -> Any:
         if not args or not isinstance(args[0], TensorData):
             need_self(name, *args[:1])
@@ -118,13 +116,12 @@ def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
         return dispatch(public, overriding, args, kwargs)
 
-    return titled(public, name, "pellucid", "Tensor")
+    return titled(public, function, name, "pellucid", "Tensor")
 
 
 def _infix(name: str, function: Callable[[Any, Any], Any], seen_as: str | None) -> Callable[[Any, Any], Any]:
     """An infix operator: a TypeError of who overrides it lets Python ask the other operand."""
 
-    @functools.wraps(function)
     def public(self: Any, other: Any) -> Any:
         if self.__class__ in plain and other.__class__ in plain and isinstance(self, TensorData):
             return function(self, other)
@@ -137,13 +134,12 @@ def _infix(name: str, function: Callable[[Any, Any], Any], seen_as: str | None) 
         except TypeError:
             return NotImplemented
 
-    return titled(public, name, "pellucid", "Tensor")
+    return titled(public, function, name, "pellucid", "Tensor")
 
 
 def _seen_as(name: str, function: Callable[..., Any], seen_as: str) -> Callable[..., Any]:
     """An operator that overriding classes see as the method of another name."""
 
-    @functools.wraps(function)
     def public(*args: Any) -> Any:
         overriding = who_overrides(args, {})
         if overriding is None:
@@ -151,19 +147,18 @@ def _seen_as(name: str, function: Callable[..., Any], seen_as: str) -> Callable[
             return function(*args)
         return dispatch(public_form(seen_as), overriding, args, {})
 
-    return titled(public, name, "pellucid", "Tensor")
+    return titled(public, function, name, "pellucid", "Tensor")
 
 
 def _iteration(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Iterating over a tensor, which overriding classes see as `unbind(0)`."""
 
-    @functools.wraps(function)
     def public(self: Any) -> Any:
         if self.__class__ in plain or who_overrides((self,), {}) is None or not self.dim():
             return function(self)
         return iter(self.unbind(0))
 
-    return titled(public, "__iter__", "pellucid", "Tensor")
+    return titled(public, function, "__iter__", "pellucid", "Tensor")
 
 
 def need_self(name: str, *receiver: Any) -> None:

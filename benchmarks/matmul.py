@@ -95,8 +95,8 @@ def run() -> Table:
     torch.set_num_threads(threads)
     most = peak()
     notes = (
-        f"Median of 15 pairs; PyTorch {torch.__version__} eager, both with {threads} threads, float32. The last column is "
-        f"Pellucid's share of {2 * most / 1e9:.0f} GFLOP/s, measured with sums in registers in the same run."
+        f"Median of 15 pairs; PyTorch {torch.__version__} eager, both with {threads} threads, float32. The last column "
+        f"is Pellucid's share of {2 * most / 1e9:.0f} GFLOP/s, measured with sums in registers in the same run."
     )
     table = Table("matmul", [*PAIRS, "share of the peak"], notes)
     for name, make, count in WORKS:

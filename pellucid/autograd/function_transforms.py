@@ -239,6 +239,7 @@ def sampling(size: int, randomness: str) -> Iterator[VmapLevel]:
         yield level
     finally:
         state.stack.remove(level)
+        level.close()
 
 
 def _hidden(values: Any, axes: Any, level: VmapLevel) -> list[Any]:

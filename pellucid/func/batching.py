@@ -138,6 +138,7 @@ def vmap_level(size: int, randomness: str = "error") -> Iterator[VmapLevel]:
     finally:
         state.transforms -= 1
         state.stack.pop()
+        level.close()
 
 
 def _once(

@@ -17,7 +17,15 @@ from pellucid import Tensor
 from pellucid.engine.core import graph
 from pellucid.engine.core.backward import run as run_backward
 from pellucid.engine.core.batching import innermost_vmap, is_batched
-from pellucid.engine.core.histories import has_tracked_tangent, is_tracked, leaf, out_of_inference, reaches_outside, released
+from pellucid.engine.core.histories import (
+    at_own_level,
+    has_tracked_tangent,
+    is_tracked,
+    leaf,
+    out_of_inference,
+    reaches_outside,
+    released,
+)
 from pellucid.engine.core.modes import state
 from pellucid.utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
 
@@ -64,7 +72,7 @@ class Pullback:
     """The recorded outputs and inputs of a function, and gradients through them."""
 
     def __init__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
-        self.outputs = list(outputs)
+        self.outputs = [at_own_level(each) for each in outputs]
         self.inputs = list(inputs)
         self.own = {id(each) for each in inputs if graph.grad_fn_of(each) is None}
 

@@ -21,6 +21,7 @@ def batched_grad(
         found = grad(outputs, inputs, rows, *options)
     finally:
         state.stack.pop()
+        level.close()
     return tuple([_unhidden(each, level) for each in found])
 
 

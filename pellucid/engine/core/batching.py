@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -187,6 +188,7 @@ class VmapLevel:
         self.randomness = randomness
         self.number = state.transforms + 1  # as PyTorch counts levels
         self.serial = next(_serials)  # a level that starts later runs inside
+        self._held: list[weakref.ref[Any]] = []  # plain tensors with a history at this level
 
     def owns(self, x: Any) -> bool:
         """Whether `x` is a batched tensor of this level."""
@@ -196,11 +198,48 @@ class VmapLevel:
         """`x` as a tensor of this level, the same for every sample unless it was of this level already."""
         if not isinstance(x, TensorData) or self.owns(x):
             return x
+        known = self._stand_in(x)
+        if known is not None:
+            return known
         out = batched(x, None, self)
         marks = marks_of(x)
         if marks:
             out.__dict__["_tangents"] = dict(marks)
         return out
+
+    def _stand_in(self, x: Any) -> Any:
+        """What holds the history at this level of a plain tensor that was written to; None for any other."""
+        if not self._held or not isinstance(x, TensorData) or self.owns(x):
+            return None
+        found = (x.__dict__.get("_stand_ins") or {}).get(self)
+        if found is None and x._base is not None and self in (x._base.__dict__.get("_stand_ins") or {}):
+            found = self._with_history(x)
+        return found
+
+    def _with_history(self, x: Any) -> Any:
+        """A batched tensor, the same for all samples, that stands for the plain `x` as long as this level runs."""
+        known = (x.__dict__.get("_stand_ins") or {}).get(self)
+        if known is not None:
+            return known
+        out = batched(x, None, self)
+        if x._base is not None:
+            out._base = self._with_history(x._base)
+            out._counter, out._view_version, out._origin = out._base._counter, -1, x._origin
+        out.__dict__["_tangents"] = x.__dict__.setdefault("_tangents", {})
+        x.__dict__.setdefault("_stand_ins", {})[self] = out
+        self._held.append(weakref.ref(x))
+        return out
+
+    def close(self) -> None:
+        """Let plain tensors forget their histories at this level."""
+        for reference in self._held:
+            x = reference()
+            if x is not None:
+                x.__dict__.get("_stand_ins", {}).pop(self, None)
+                for name in ("_stand_ins", "_tangents"):
+                    if not x.__dict__.get(name, True):
+                        del x.__dict__[name]
+        self._held.clear()
 
     def physical(self, x: Any) -> tuple[Any, int | None]:
         """The tensor that `x` stands for and the axis of its samples."""
@@ -222,6 +261,7 @@ class VmapLevel:
     def intercept(self, op: Any, operands: tuple[Any, ...], settings: dict[str, Any], proceed: Any) -> Any:
         if op.name in RANDOM:
             self._check_randomness(op, operands)
+        operands = self._with_stand_ins(operands)
         own = [x for x in operands if self.owns(x)]
         if not own:
             return self._drawn_anew(op, operands, settings, proceed)
@@ -234,6 +274,11 @@ class VmapLevel:
         if plan.views is not None:
             _mark_views(op, operands[0], out)
         return out
+
+    def _with_stand_ins(self, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not self._held:
+            return operands
+        return tuple([x if (known := self._stand_in(x)) is None else known for x in operands])
 
     def _drawn_anew(self, op: Any, operands: tuple[Any, ...], settings: dict[str, Any], proceed: Any) -> Any:
         """A call without samples of this level: as it is, except that "different" draws per sample."""
@@ -284,6 +329,8 @@ class VmapLevel:
             self._check_randomness(op, operands, target)
             if self.owns(target) and self.randomness == "same":
                 return self._filled_alike(op, operands, settings, target)
+        given, (target, *rest) = target, self._with_stand_ins((target, *operands))
+        operands = tuple(rest)
         if not any(self.owns(x) for x in (*operands, target)):
             return run_in_place(op, target, operands, settings)
         value, axis = self.physical(target)
@@ -294,8 +341,11 @@ class VmapLevel:
                 "`self` not being vmapped over in a vmap. Please try to use out-of-place operators instead of "
                 f"{op.name}_."
             )
+        if not self.owns(target) and state.grad_enabled and any_requires_grad(operands):
+            target = self._with_history(target)  # a plain tensor has no place for a history of this level
+            operands = tuple([target if x is given else x for x in operands])
         self._write(op, operands, settings, target, value, axis)
-        return target
+        return given
 
     def _write(
         self, op: Any, operands: tuple[Any, ...], settings: dict[str, Any], target: Any, value: Any, axis: int | None

@@ -509,7 +509,7 @@ def prepare_in_place(op: Any, plan: Any, operands: tuple[Any, ...], settings: di
 
 def _copy_with_history(tensor: Any) -> Any:
     """A copy of the data that stands at the same place in the graph as `tensor`."""
-    state.grad_enabled = False
+    state.grad_enabled = bool(state.stack)  # inside vmap, other levels record what this one leaves out
     try:
         copy = by_name["clone"](tensor)
     finally:

@@ -39,11 +39,29 @@ def leaf(tensor: Any) -> Any:
 def is_tracked(tensor: Any) -> bool:
     """Whether an operator on this tensor, or on one of its tangents, would be recorded at any level."""
     while True:
-        if graph.requires_grad(tensor) or has_tracked_tangent(tensor):
+        if graph.requires_grad(tensor) or has_tracked_tangent(tensor) or _has_history_inside(tensor):
             return True
         if tensor._storage.__class__ is not BatchedStorage:
             return False
         tensor = tensor._storage.physical
+
+
+def _has_history_inside(tensor: Any) -> bool:
+    """Whether a plain tensor, or its base, was written to and recorded at the level of a running vmap."""
+    for each in (tensor, tensor._base):
+        stand_ins = each.__dict__.get("_stand_ins") if each is not None and each.__dict__ else None
+        if stand_ins and any([graph.requires_grad(known) for known in stand_ins.values()]):
+            return True
+    return False
+
+
+def at_own_level(tensor: Any) -> Any:
+    """The tensor that has the history at the level of the innermost vmap: itself, unless it was written to there."""
+    level = innermost_vmap()
+    if level is None:
+        return tensor
+    lifted = level.lift(tensor)
+    return lifted if graph.requires_grad(lifted) else tensor
 
 
 def has_tracked_tangent(tensor: Any) -> bool:

@@ -21,7 +21,7 @@ from pellucid.engine.core.copy_slices import CopySlices
 from pellucid.engine.core.data import TensorData
 from pellucid.engine.core.dispatch import plan_of, run_in_place, run_out
 from pellucid.engine.core.graph import OpNode, Recipe, by_name
-from pellucid.engine.core.histories import is_tracked, leaf, out_of_inference, released
+from pellucid.engine.core.histories import at_own_level, is_tracked, leaf, out_of_inference, released
 from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.modes import state
 
@@ -122,6 +122,7 @@ class DualLevel:
                 tangents[0] = None if tangents[0] is None else by_name["clone"](tangents[0])
             value = run(op, given, settings)
             tangent = tangents_of(op, given, settings, tangents, (value,))[0]
+            tangent = None if tangent is None else _own(tangent, tangents)
         else:
             tangent = graph.zeros(target._meta)
         old = by_name["clone"](before) if before is not None and state.grad_enabled else None
@@ -132,7 +133,8 @@ class DualLevel:
 
     def _mark_saved(self, op: Any, target: Any, old: Any) -> None:
         """What an in-place node keeps are other tensors over the same data, and a copy of what was there."""
-        node = target._grad_fn if target._base is None else target._base._grad_fn
+        holder = at_own_level(target)  # inside vmap, a plain tensor's history is elsewhere
+        node = holder._grad_fn if holder._base is None else holder._base._grad_fn
         if isinstance(node, CopySlices):
             node = node.function
         if not isinstance(node, OpNode) or node.op is not op or node.saved is graph.RELEASED:

@@ -43,5 +43,6 @@ from pellucid.engine.tensor.solvers import (
     solve_triangular,
 )
 from pellucid.engine.tensor.statistics import linalg_vander as vander
+from pellucid.engine.tensor.symmetric import ldl_factor, ldl_factor_ex, ldl_solve
 
 publish(globals())

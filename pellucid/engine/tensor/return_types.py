@@ -305,6 +305,27 @@ class linalg_lu(_Named):  # noqa: N801
     U = property(itemgetter(2))
 
 
+class linalg_ldl_factor(_Named):  # noqa: N801
+    """What `linalg.ldl_factor` returns."""
+
+    __slots__ = ()
+    _title = "linalg_ldl_factor"
+    _fields = ("LD", "pivots")
+    LD = property(itemgetter(0))
+    pivots = property(itemgetter(1))
+
+
+class linalg_ldl_factor_ex(_Named):  # noqa: N801
+    """What `linalg.ldl_factor_ex` returns."""
+
+    __slots__ = ()
+    _title = "linalg_ldl_factor_ex"
+    _fields = ("LD", "pivots", "info")
+    LD = property(itemgetter(0))
+    pivots = property(itemgetter(1))
+    info = property(itemgetter(2))
+
+
 class linalg_lu_factor(_Named):  # noqa: N801
     """What `linalg.lu_factor` returns."""
 

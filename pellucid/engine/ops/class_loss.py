@@ -15,7 +15,7 @@ from pellucid.engine.core.op import op
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops.arithmetic import div, mul
 from pellucid.engine.ops.loss import reduced
-from pellucid.engine.ops.shape import unsqueeze_axes
+from pellucid.engine.ops.shape import squeeze_axis, unsqueeze_axes
 
 
 def _by_class(index: np.ndarray, weight: Any, kind: np.dtype, ignore_index: int, classes: int) -> np.ndarray:
@@ -180,8 +180,7 @@ def multi_margin_meta(x: Meta, target: Meta, weight: Any, *, p: int, margin: flo
         target.dtype is dtypes.int64,
         f"expected scalar type Long but found {title(target.dtype)}: convert the target with .long()",
     )
-    shape = target.shape if x.ndim == 2 else target.shape[:0]
-    return x.like(shape if reduction == "none" else ())
+    return x.like(target.shape if reduction == "none" else ())
 
 
 @multi_margin.vjp("x")
@@ -191,7 +190,9 @@ def multi_margin_dx(
     slope = multi_margin_slope(x, target, weight, p=p, margin=margin)
     count = x_meta.shape[0] if x_meta.ndim == 2 else 1
     given = div(dy, max(count, 1)) if reduction == "mean" else dy
-    return mul(slope, unsqueeze_axes(given, axes=(1,)) if given._meta.ndim else given)
+    if given._meta.ndim:  # one loss per row; of one row without a batch, PyTorch's has a dimension as its target has
+        given = unsqueeze_axes(given, axes=(1,)) if x_meta.ndim == 2 else squeeze_axis(given, axis=0)
+    return mul(slope, given)
 
 
 @op(grad_name="MultiMarginLossBackwardBackward0")

@@ -111,6 +111,7 @@ LATE = {
     "cross": "engine.tensor.contraction", "inner": "engine.tensor.contraction", "kron": "engine.tensor.contraction",
     "matrix_power": "engine.tensor.contraction", "tensordot": "engine.tensor.contraction",
     "trace": "engine.tensor.contraction",
+    "_native_batch_norm_legit": "nn.functional.native",
     "segment_reduce": "engine.tensor.segments", "_segment_reduce": "engine.tensor.segments",
     "_chunk_cat": "engine.tensor.segments", "_unsafe_masked_index": "engine.tensor.masked_indexing",
     "_unsafe_masked_index_put_accumulate": "engine.tensor.masked_indexing",

@@ -172,6 +172,13 @@ def native_batch_norm(
     return tuple(deliver(found, out))
 
 
+def _native_batch_norm_legit(input: Any, weight: Any, bias: Any, *rest: Any, **settings: Any) -> tuple[Any, Any, Any]:
+    """`native_batch_norm`; also without running statistics, as (training, momentum, eps) alone."""
+    has_statistics = len(rest) > 3 or "running_mean" in settings or rest and not isinstance(rest[0], bool)
+    statistics = () if has_statistics else (None, None)
+    return native_batch_norm(input, weight, bias, *statistics, *rest, **settings)
+
+
 def dropout(input: Any, p: float, train: bool) -> Any:
     """`nn.functional.dropout`.
 

@@ -389,15 +389,15 @@ def _trust(weights_only: bool | None, pickle_module: Any) -> tuple[bool, Any]:
 def _how_to_load(f: Any, stream: Any, placement: Placement, map_location: Any, mmap: bool | None) -> HowToLoad:
     map_path = None
     if mmap:
-        if not isinstance(f, (str, os.PathLike)):
-            raise ValueError("f must be a file path in order to use the mmap argument")
         if not _is_archive(stream):
             raise RuntimeError(
                 "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True)`, "
                 "please torch.save your checkpoint with this option in order to use mmap."
             )
+        if not isinstance(f, (str, os.PathLike)):
+            raise ValueError("f must be a file path in order to use the mmap argument")
         map_path = os.fspath(f)
-    on_meta = isinstance(map_location, (str, device)) and device(map_location).type == META.type
+    on_meta = isinstance(map_location, (str, device)) and str(map_location).split(":")[0] == META.type
     order = {LoadEndianness.NATIVE: sys.byteorder, LoadEndianness.BIG: "big"}.get(_Settings.endianness, "little")  # type: ignore[arg-type]
     return HowToLoad(placement.restore, map_path, _Settings.mmap_flags == MAP_SHARED, on_meta, _thread.skip_data, order)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from tests.catalogue.running import Builder, Outcome, attempt, find, tensors_of
 from tests.catalogue.table import Make, Name, Sample, Spec
+
 from .comparison import dtype_name, error_class
 
 GAPS = ("not implemented for", "not supported", "unsupported", "Could not run", "INTERNAL ASSERT", "not implemented")
@@ -206,7 +207,9 @@ def difference(call: BadCall, reference: ModuleType, tested: ModuleType) -> tupl
     actual = perform(tested, call)
     want, got = verdict(expected), verdict(actual)
     if expected.error is not None and any(mark in str(expected.error) for mark in GAPS):
-        return None if got in ("ok", "RuntimeError", "NotImplementedError", want) else (want, got, _said(expected, actual))
+        return (
+            None if got in ("ok", "RuntimeError", "NotImplementedError", want) else (want, got, _said(expected, actual))
+        )
     if want != got:
         return want, got, _said(expected, actual)
     if want != "ok":

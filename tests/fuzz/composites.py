@@ -1,7 +1,7 @@
 """Random composite functions: operators of the catalogue, views and in-place writes, then gradients of gradients.
 
-An operator is applied to its catalogue sample plus a small bounded function of a tensor that the program made before, so
-that it stays where it is smooth.
+An operator is applied to its catalogue sample plus a small bounded function of a tensor that the program made before,
+so that it stays where it is smooth.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import torch
 from tests.catalogue.running import find
 from tests.catalogue.samples import CASES
 from tests.catalogue.table import Case, Make, Name, Sample, Spec
+
 from .builder import Builder, dtype_of, is_expanded, overlaps_itself
 from .program import Data, DType, Ref, Step
 

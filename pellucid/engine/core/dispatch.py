@@ -159,7 +159,12 @@ def _view(source: Any, meta: Meta, offset: int) -> Any:
     if meta.dtype.itemsize != source._meta.dtype.itemsize:  # the offset counts elements of another size
         offset = source._offset * source._meta.dtype.itemsize // meta.dtype.itemsize
     storage, counter = source._storage, source._counter
-    if offset == source._offset and meta.is_contiguous and source._meta.is_contiguous and meta.dtype is source._meta.dtype:
+    if (
+        offset == source._offset
+        and meta.is_contiguous
+        and source._meta.is_contiguous
+        and meta.dtype is source._meta.dtype
+    ):
         whole = source._array  # a slice by NumPy costs more than another shape of the same elements
         array = whole.reshape(meta.shape) if whole is not None and meta.numel == source._meta.numel else None
     else:
@@ -383,11 +388,15 @@ _CPP_NAMES = {  # as PyTorch's messages call element types here
 }  # fmt: skip
 
 
+def _public_name(op: Any) -> str:
+    return op.name.strip("_").removesuffix("_dim").removesuffix("_all")
+
+
 def _targets(op: Any, out: Any) -> tuple[Any, ...]:
     targets = tuple(out) if isinstance(out, (tuple, list)) else (out,)
     for each in targets:
         if not isinstance(each, TensorData):
-            raise TypeError(f"{op.name.strip('_')}(): argument 'out' must be Tensor, not {type(each).__name__}")
+            raise TypeError(f"{_public_name(op)}(): argument 'out' must be Tensor, not {type(each).__name__}")
     return targets
 
 
@@ -395,11 +404,11 @@ def _check_out_form(op: Any, out: Any, plan: Any) -> None:
     """TypeError unless `out` is one tensor for one result, or a tuple of as many tensors as there are results."""
     is_several = isinstance(out, tuple | list)
     if plan.single and is_several:
-        raise TypeError(f"{op.name.strip('_')}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise TypeError(f"{_public_name(op)}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if not plan.single and (not is_several or len(out) != len(plan.metas)):
         found = f"not {len(out)} of them" if is_several else f"not {type(out).__name__}"
         raise TypeError(
-            f"{op.name.strip('_')}(): argument 'out' must be tuple of Tensors, one for each of {len(plan.metas)}"
+            f"{_public_name(op)}(): argument 'out' must be tuple of Tensors, one for each of {len(plan.metas)}"
             f" results, {found}"
         )
 

@@ -303,10 +303,10 @@ def batch_norm_meta(
     channels = x.shape[1]
     _check_parameters("batch_norm", x, weight, bias, running_mean, running_var)
     for name, each in (
-        ("weight", weight),
-        ("bias", bias),
         ("running_mean", running_mean),
         ("running_var", running_var),
+        ("weight", weight),
+        ("bias", bias),
     ):
         check(
             each is None or each.numel == channels,

@@ -363,6 +363,6 @@ class ComparisonMethods:
 def _foreign_comparison(tensor: Any, other: Any, operator: Any) -> Any:
     from pellucid.engine.tensor.creation import from_numpy
 
-    if type(other).__name__ == "ndarray":
+    if type(other).__name__ == "ndarray" and operator.name in ("eq", "ne"):  # the others are Python's TypeError
         return operator(tensor, from_numpy(other))
     return infix_with(tensor, other, f"__{operator.name}__")

@@ -15,6 +15,7 @@ from pellucid.engine.ops.linalg import mm
 from pellucid.engine.ops.shape import permute, reshape_to, unsafe_view
 from pellucid.engine.tensor.arguments import as_float, as_int, as_ints, deliver, need_tensor, need_tensors
 from pellucid.engine.tensor.linalg import vdot
+from pellucid.engine.tensor.numpy_names import takes_numpy_names
 
 
 def _contracted(a: Any, b: Any, dims: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -332,6 +333,6 @@ class ContractionMethods:
 
     inner = inner
     kron = kron
-    cross = cross
+    cross = takes_numpy_names(cross)
     trace = trace
     matrix_power = matrix_power

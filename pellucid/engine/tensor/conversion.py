@@ -26,6 +26,7 @@ from pellucid.engine.tensor.layout import (
     preserve_format,
     strides_for,
 )
+from pellucid.engine.tensor.numpy_names import takes_numpy_names
 
 
 def clone(input: Any, *, memory_format: memory_format | None = None) -> Any:
@@ -166,7 +167,12 @@ def type_(self: Any, dtype: Any = None, non_blocking: bool = False, **kwargs: An
         if not found:
             raise ValueError(f"invalid type: '{dtype}'")
         return to(self, found[0])
-    return to(self, getattr(dtype, "dtype", dtype))
+    kind = getattr(dtype, "dtype", dtype)
+    if not isinstance(kind, dtypes.dtype):
+        if isinstance(dtype, type):
+            raise ValueError(f"invalid type: '{dtype.__name__}': pass a dtype such as torch.float32")
+        raise TypeError("dtype must be a type, str, or dtype object")
+    return to(self, kind)
 
 
 _LEGACY = {dtypes.complex64: "ComplexFloat", dtypes.complex128: "ComplexDouble"}
@@ -235,8 +241,8 @@ class ConversionMethods:
     numpy = numpy
     __array__ = __array__
     is_contiguous = is_contiguous
-    stride = stride
-    size = size
+    stride = takes_numpy_names(stride)
+    size = takes_numpy_names(size)
 
     def __dlpack__(
         self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
@@ -250,7 +256,7 @@ class ConversionMethods:
         """Converted to the dtype of `other`."""
         return to(self, need_tensor(other, "type_as", "other")._meta.dtype)
 
-    def cpu(self: Any, memory_format: memory_format = preserve_format) -> Any:
+    def cpu(self: Any, *, memory_format: memory_format = preserve_format) -> Any:
         """The tensor in main memory: itself."""
         return to(self, CPU, memory_format=memory_format)
 
@@ -262,50 +268,50 @@ class ConversionMethods:
 
     is_cuda = is_quantized = is_mkldnn = is_xpu = is_mps = is_nested = False
 
-    def float(self: Any, memory_format: memory_format = preserve_format) -> Any:
+    def float(self: Any, *, memory_format: memory_format = preserve_format) -> Any:
         """Converted to float32."""
         return to(self, dtypes.float32, memory_format=memory_format)
 
-    def double(self: Any, memory_format: memory_format = preserve_format) -> Any:
+    def double(self: Any, *, memory_format: memory_format = preserve_format) -> Any:
         """Converted to float64."""
         return to(self, dtypes.float64, memory_format=memory_format)
 
-    def half(self: Any, memory_format: memory_format = preserve_format) -> Any:
+    def half(self: Any, *, memory_format: memory_format = preserve_format) -> Any:
         """Converted to float16."""
         return to(self, dtypes.float16, memory_format=memory_format)
 
-    def bfloat16(self: Any, memory_format: memory_format = preserve_format) -> Any:
+    def bfloat16(self: Any, *, memory_format: memory_format = preserve_format) -> Any:
         """Converted to bfloat16."""
         return to(self, dtypes.bfloat16, memory_format=memory_format)
 
-    def long(self: Any, memory_format: memory_format = preserve_format) -> Any:
+    def long(self: Any, *, memory_format: memory_format = preserve_format) -> Any:
         """Converted to int64."""
         return to(self, dtypes.int64, memory_format=memory_format)
 
-    def int(self: Any, memory_format: memory_format = preserve_format) -> Any:
+    def int(self: Any, *, memory_format: memory_format = preserve_format) -> Any:
         """Converted to int32."""
         return to(self, dtypes.int32, memory_format=memory_format)
 
-    def short(self: Any, memory_format: memory_format = preserve_format) -> Any:
+    def short(self: Any, *, memory_format: memory_format = preserve_format) -> Any:
         """Converted to int16."""
         return to(self, dtypes.int16, memory_format=memory_format)
 
-    def char(self: Any, memory_format: memory_format = preserve_format) -> Any:
+    def char(self: Any, *, memory_format: memory_format = preserve_format) -> Any:
         """Converted to int8."""
         return to(self, dtypes.int8, memory_format=memory_format)
 
-    def byte(self: Any, memory_format: memory_format = preserve_format) -> Any:
+    def byte(self: Any, *, memory_format: memory_format = preserve_format) -> Any:
         """Converted to uint8."""
         return to(self, dtypes.uint8, memory_format=memory_format)
 
-    def bool(self: Any, memory_format: memory_format = preserve_format) -> Any:
+    def bool(self: Any, *, memory_format: memory_format = preserve_format) -> Any:
         """Converted to bool."""
         return to(self, dtypes.bool_, memory_format=memory_format)
 
-    def cfloat(self: Any, memory_format: memory_format = preserve_format) -> Any:
+    def cfloat(self: Any, *, memory_format: memory_format = preserve_format) -> Any:
         """Converted to complex64."""
         return to(self, dtypes.complex64, memory_format=memory_format)
 
-    def cdouble(self: Any, memory_format: memory_format = preserve_format) -> Any:
+    def cdouble(self: Any, *, memory_format: memory_format = preserve_format) -> Any:
         """Converted to complex128."""
         return to(self, dtypes.complex128, memory_format=memory_format)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
+import warnings
 from typing import Any
 
 import numpy as np
@@ -106,6 +108,16 @@ def _convert(array: np.ndarray, kind: dtype_type) -> np.ndarray:
         return np.array(array, dtype=kind.numpy, order="C", copy=True)
 
 
+@functools.cache
+def _warn_of_arrays() -> None:
+    warnings.warn(
+        "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
+        "single numpy.ndarray with numpy.array() before converting to a tensor.",
+        UserWarning,
+        stacklevel=user_level(),
+    )
+
+
 def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
     """The shape of nested sequences and their leaves in order; ValueError where lengths differ."""
     shape: list[int] = []
@@ -113,6 +125,8 @@ def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
     depth = 0
     while _is_sequence(level[0] if level else None):
         length = len(level[0])
+        if depth and isinstance(level[0], np.ndarray):
+            _warn_of_arrays()
         for each in level:
             if not _is_sequence(each) or len(each) != length:
                 found = f"length {len(each)}" if _is_sequence(each) else "a number"
@@ -137,8 +151,8 @@ def _is_sequence(value: Any) -> bool:
         return True
     if isinstance(value, np.ndarray):
         return value.ndim > 0
-    if isinstance(value, TensorData):
-        return value._meta.ndim > 0
+    if isinstance(value, TensorData):  # of one element, or it is an error
+        return False
     return (
         hasattr(value, "__len__")
         and hasattr(value, "__getitem__")
@@ -148,6 +162,8 @@ def _is_sequence(value: Any) -> bool:
 
 def _leaf(value: Any) -> Any:
     if isinstance(value, TensorData | np.ndarray):
+        if isinstance(value, TensorData) and value._meta.numel != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars: join larger ones by stack()")
         return value.item()
     if isinstance(value, bool | int | float | complex | np.generic):
         return value

@@ -16,6 +16,7 @@ from pellucid.engine.core.device import CPU
 from pellucid.engine.core.dispatch import InPlace
 from pellucid.engine.core.errors import check
 from pellucid.engine.core.histories import is_tracked
+from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.modes import state
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import indexing as ops
@@ -252,9 +253,31 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         memory.fill_from(view, value, out=InPlace(view))
         return
     if not cursor.tensors:
-        memory.copy(view, _without_leading_ones(value, view._meta.ndim), out=InPlace(view))
+        fitted = _without_leading_ones(value, view._meta.ndim)
+        _check_expands(fitted._meta, view._meta.shape)
+        memory.copy(view, fitted, out=InPlace(view))
         return
     _put(cursor, value)
+
+
+def _check_expands(value: Meta, target: Any) -> None:
+    """RuntimeError where a value cannot be written into the place of shape `target`."""
+    shape = value.shape
+    if shape == target:
+        return
+    if len(shape) > len(target):
+        raise RuntimeError(
+            f"expand(torch.{title(value.dtype)}Tensor{{{list(shape)}}}, size={list(target)}): the number of sizes provided ({len(target)}) "
+            f"must be greater or equal to the number of dimensions in the tensor ({len(shape)}): the value that is "
+            "assigned has more dimensions than the place it is assigned to"
+        )
+    for axis in range(-1, -len(shape) - 1, -1):
+        if shape[axis] not in (1, target[axis]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({target[axis]}) must match the existing size ({shape[axis]}) at "
+                f"non-singleton dimension {len(target) + axis}.  Target sizes: {list(target)}.  Tensor sizes: "
+                f"{list(shape)}. Assign a value that broadcasts to the indexed part."
+            )
 
 
 def _put(cursor: _Cursor, value: Any) -> None:

@@ -20,6 +20,7 @@ from pellucid.engine.tensor.arguments import (
     need_tensors,
     presented,
 )
+from pellucid.engine.tensor.numpy_names import takes_numpy_names
 
 
 def _list(tensors: Any, function: str) -> list[Any]:
@@ -255,6 +256,8 @@ def flip(input: Any, *axes: Any, dims: Any = None) -> Any:
     tensor([3, 2, 1])
     """
     named = axes if dims is None else (dims,)
+    if not named:
+        raise TypeError('flip() missing 1 required positional arguments: "dims"')
     return selection.flip(input, dims=wrap_dims(as_size(named, "flip", "dims"), need_tensor(input, "flip")._meta.ndim))
 
 
@@ -397,7 +400,7 @@ class JoiningMethods:
 
     repeat = repeat
     tile = tile
-    repeat_interleave = repeat_interleave
+    repeat_interleave = takes_numpy_names(repeat_interleave)
     flip = flip
     fliplr = fliplr
     flipud = flipud

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from pellucid.engine.core.device import usable
-from pellucid.engine.core.errors import check
+from pellucid.engine.core.errors import check, user_level
 from pellucid.engine.core.meta import Meta, channels_last_strides, contiguous_strides, preserved_strides
 
 
@@ -82,3 +83,15 @@ def follows(meta: Meta, wanted: memory_format) -> bool:
         return False
     expected = channels_last_strides(meta.shape)
     return meta.numel == 0 or all(s == e for s, e, n in zip(meta.strides, expected, meta.shape, strict=True) if n != 1)
+
+
+def warn_of_T(ndim: int) -> None:
+    """Say what to use in place of `x.T` of a tensor that is no matrix."""
+    said = (
+        "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw "
+        "an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+        "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
+        if ndim
+        else "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases."
+    )
+    warnings.warn(said, UserWarning, stacklevel=user_level())

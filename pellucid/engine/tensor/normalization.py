@@ -8,6 +8,7 @@ from pellucid.engine.core import dtypes
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.ops import normalization as ops
 from pellucid.engine.tensor.arguments import as_bool, as_dim, as_dims, need_tensor
+from pellucid.engine.tensor.numpy_names import takes_numpy_names
 
 
 def softmax(input: Any, dim: int, *, dtype: dtype_type | None = None, out: Any = None) -> Any:
@@ -52,6 +53,6 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -
 class NormalizationMethods:
     """Rows of `Tensor`."""
 
-    softmax = softmax
-    log_softmax = log_softmax
-    logsumexp = logsumexp
+    softmax = takes_numpy_names(softmax)
+    log_softmax = takes_numpy_names(log_softmax)
+    logsumexp = takes_numpy_names(logsumexp)

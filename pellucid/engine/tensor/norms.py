@@ -19,6 +19,7 @@ from pellucid.engine.tensor.arguments import (
     need_tensor,
     presented,
 )
+from pellucid.engine.tensor.numpy_names import takes_numpy_names
 
 
 def vector_norm(
@@ -181,7 +182,7 @@ class NormMethods:
 
     norm = norm
     dist = dist
-    renorm = renorm
+    renorm = takes_numpy_names(renorm)
 
     def renorm_(self: Any, p: float, dim: int, maxnorm: float) -> Any:
         """Shrink slices along a dimension to a p-norm of at most `maxnorm`."""

@@ -206,7 +206,7 @@ def randperm(
     """
     refuse_pinning(pin_memory, device)
     count = as_int(n, "randperm", "n", 1)
-    check(count >= 0, f"n must be non-negative, got {count}")
+    check(count >= 0, f"Trying to create tensor with negative dimension {count}: n must be non-negative")
     kind = dtypes.as_dtype(dtype) or (out.dtype if out is not None else dtypes.int64)
     if usable(device) is META:
         made = empty(count, dtype=kind, device=META)

@@ -25,6 +25,7 @@ from pellucid.engine.tensor.arguments import (
     need_tensor,
     presented,
 )
+from pellucid.engine.tensor.numpy_names import takes_numpy_names
 
 
 def _dims(dim: Any, ndim: int, function: str) -> tuple[int, ...] | None:
@@ -485,27 +486,27 @@ def sum_to_size(self: Any, *size: Any) -> Any:
 class ReductionMethods:
     """Rows of `Tensor`."""
 
-    sum = sum
-    nansum = nansum
-    mean = mean
-    nanmean = nanmean
-    prod = prod
-    var = var
-    std = std
-    amax = amax
-    amin = amin
-    aminmax = aminmax
-    max = max
-    min = min
-    argmax = argmax
-    argmin = argmin
-    all = all
-    any = any
-    count_nonzero = count_nonzero
-    cumsum = cumsum
-    cumsum_ = in_place(cumsum)
-    cumprod = cumprod
-    cumprod_ = in_place(cumprod)
-    cummax = cummax
-    cummin = cummin
+    sum = takes_numpy_names(sum)
+    nansum = takes_numpy_names(nansum)
+    mean = takes_numpy_names(mean)
+    nanmean = takes_numpy_names(nanmean)
+    prod = takes_numpy_names(prod)
+    var = takes_numpy_names(var)
+    std = takes_numpy_names(std)
+    amax = takes_numpy_names(amax)
+    amin = takes_numpy_names(amin)
+    aminmax = takes_numpy_names(aminmax)
+    max = takes_numpy_names(max)
+    min = takes_numpy_names(min)
+    argmax = takes_numpy_names(argmax)
+    argmin = takes_numpy_names(argmin)
+    all = takes_numpy_names(all)
+    any = takes_numpy_names(any)
+    count_nonzero = takes_numpy_names(count_nonzero)
+    cumsum = takes_numpy_names(cumsum)
+    cumsum_ = takes_numpy_names(in_place(cumsum))
+    cumprod = takes_numpy_names(cumprod)
+    cumprod_ = takes_numpy_names(in_place(cumprod))
+    cummax = takes_numpy_names(cummax)
+    cummin = takes_numpy_names(cummin)
     sum_to_size = sum_to_size

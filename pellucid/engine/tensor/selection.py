@@ -25,6 +25,7 @@ from pellucid.engine.tensor.arguments import (
     need_tensor,
     presented,
 )
+from pellucid.engine.tensor.numpy_names import takes_numpy_names
 
 
 def _axis(input: Any, dim: Any, function: str) -> int:
@@ -541,23 +542,23 @@ def argwhere(input: Any) -> Any:
 class SelectionMethods:
     """Rows of `Tensor`."""
 
-    gather = gather
-    take_along_dim = take_along_dim
-    scatter = scatter
-    scatter_ = in_place(scatter)
-    scatter_add = scatter_add
-    scatter_add_ = in_place(scatter_add)
-    scatter_reduce = scatter_reduce
-    scatter_reduce_ = in_place(scatter_reduce)
-    index_reduce = index_reduce
-    index_reduce_ = in_place(index_reduce)
-    index_select = index_select
-    index_add = index_add
-    index_add_ = in_place(index_add)
-    index_copy = index_copy
-    index_copy_ = in_place(index_copy)
-    index_fill = index_fill
-    index_fill_ = in_place(index_fill)
+    gather = takes_numpy_names(gather)
+    take_along_dim = takes_numpy_names(take_along_dim)
+    scatter = takes_numpy_names(scatter)
+    scatter_ = takes_numpy_names(in_place(scatter))
+    scatter_add = takes_numpy_names(scatter_add)
+    scatter_add_ = takes_numpy_names(in_place(scatter_add))
+    scatter_reduce = takes_numpy_names(scatter_reduce)
+    scatter_reduce_ = takes_numpy_names(in_place(scatter_reduce))
+    index_reduce = takes_numpy_names(index_reduce)
+    index_reduce_ = takes_numpy_names(in_place(index_reduce))
+    index_select = takes_numpy_names(index_select)
+    index_add = takes_numpy_names(index_add)
+    index_add_ = takes_numpy_names(in_place(index_add))
+    index_copy = takes_numpy_names(index_copy)
+    index_copy_ = takes_numpy_names(in_place(index_copy))
+    index_fill = takes_numpy_names(index_fill)
+    index_fill_ = takes_numpy_names(in_place(index_fill))
     masked_fill = masked_fill
     masked_fill_ = in_place(masked_fill)
     masked_select = masked_select
@@ -572,8 +573,8 @@ class SelectionMethods:
     diag = diag
     diag_embed = diag_embed
     diagflat = diagflat
-    select_scatter = select_scatter
-    slice_scatter = slice_scatter
+    select_scatter = takes_numpy_names(select_scatter)
+    slice_scatter = takes_numpy_names(slice_scatter)
     diagonal_scatter = diagonal_scatter
     as_strided_scatter = as_strided_scatter
     argwhere = argwhere

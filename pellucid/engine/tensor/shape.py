@@ -11,9 +11,12 @@ from pellucid.engine.core.dispatch import wrote
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check, wrap_dim, wrap_dims
 from pellucid.engine.core.meta import Meta, broadcast_shapes
+from pellucid.engine.core.sparse import not_for_sparse
 from pellucid.engine.ops import shape as ops
 from pellucid.engine.ops.strided import as_strided as as_strided_op
 from pellucid.engine.tensor.arguments import as_bool, as_dim, as_int, as_ints, as_size, need_tensor, need_tensors
+from pellucid.engine.tensor.layout import warn_of_T
+from pellucid.engine.tensor.numpy_names import takes_numpy_names
 
 Ints = tuple[int, ...]
 
@@ -483,6 +486,8 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     from pellucid.engine.tensor.layout import strides_for
 
     check(not graph.requires_grad(self), "cannot resize variables that require grad")
+    if self._meta.is_sparse:
+        raise not_for_sparse("resize_", self._meta)
     size = as_size(sizes, "resize_")
     strides = None if memory_format is None else strides_for(Meta.of(size, self.dtype), memory_format)
     resize(self, size, strides)
@@ -508,13 +513,13 @@ class ShapeMethods:
     permute = permute
     movedim = movedim
     moveaxis = moveaxis
-    squeeze = squeeze
-    unsqueeze = unsqueeze
+    squeeze = takes_numpy_names(squeeze)
+    unsqueeze = takes_numpy_names(unsqueeze)
     flatten = flatten
     ravel = ravel
     unflatten = unflatten
-    narrow = narrow
-    select = select
+    narrow = takes_numpy_names(narrow)
+    select = takes_numpy_names(select)
     diagonal = diagonal
     unfold = unfold
     as_strided = as_strided
@@ -523,6 +528,8 @@ class ShapeMethods:
     @property
     def T(self: Any) -> Any:
         """All dimensions reversed."""
+        if self._meta.ndim not in (1, 2):
+            warn_of_T(self._meta.ndim)
         return ops.permute(self, dims=tuple(range(self._meta.ndim - 1, -1, -1)))
 
     @property

@@ -8,6 +8,7 @@ from pellucid.engine.core.errors import check
 from pellucid.engine.ops import sorting as ops
 from pellucid.engine.tensor import return_types
 from pellucid.engine.tensor.arguments import as_bool, as_dim, as_int, deliver, need_tensor, presented
+from pellucid.engine.tensor.numpy_names import takes_numpy_names
 
 
 def _axis(input: Any, dim: Any, function: str) -> int:
@@ -184,13 +185,13 @@ def unique_consecutive(
 class SortingMethods:
     """Rows of `Tensor`."""
 
-    sort = sort
-    argsort = argsort
+    sort = takes_numpy_names(sort)
+    argsort = takes_numpy_names(argsort)
     msort = msort
-    topk = topk
-    kthvalue = kthvalue
-    median = median
-    nanmedian = nanmedian
-    mode = mode
+    topk = takes_numpy_names(topk)
+    kthvalue = takes_numpy_names(kthvalue)
+    median = takes_numpy_names(median)
+    nanmedian = takes_numpy_names(nanmedian)
+    mode = takes_numpy_names(mode)
     unique = unique
     unique_consecutive = unique_consecutive

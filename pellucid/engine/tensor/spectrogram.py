@@ -11,7 +11,7 @@ from pellucid.engine.core.promotion import title
 from pellucid.engine.ops.joining import fold_windows
 from pellucid.engine.ops.padding import border_pad, constant_pad
 from pellucid.engine.ops.shape import unfold, view_as_real
-from pellucid.engine.tensor.arguments import as_bool, need_tensor
+from pellucid.engine.tensor.arguments import as_bool, as_int, need_tensor
 from pellucid.engine.tensor.fourier import fft, ifft, irfft, rfft
 
 
@@ -56,6 +56,10 @@ def stft(
     torch.Size([3, 11])
     """
     meta = need_tensor(input, "stft")._meta
+    n_fft, hop_length, win_length = _lengths("stft", n_fft, hop_length, win_length)
+    as_bool(normalized, "stft", "normalized", 7)
+    if center and pad_mode not in _PAD_MODES:
+        raise NotImplementedError(f"Unrecognised padding mode {pad_mode}; stft pads by one of {_PAD_MODES}")
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     check(not (center and align_to_window is not None), "stft align_to_window should only be set when center = false")
@@ -92,6 +96,18 @@ def stft(
     found = (rfft if one else fft)(frames, norm="ortho" if normalized else None).transpose(1, 2)
     found = found.squeeze(0) if meta.ndim == 1 else found
     return found if return_complex else view_as_real(found.contiguous())
+
+
+_PAD_MODES = ("constant", "reflect", "replicate", "circular")
+
+
+def _lengths(function: str, n_fft: Any, hop_length: Any, win_length: Any) -> tuple[int, int | None, int | None]:
+    hop = None if hop_length is None else as_int(hop_length, function, "hop_length", 3)
+    return (
+        as_int(n_fft, function, "n_fft"),
+        hop,
+        None if win_length is None else as_int(win_length, function, "win_length", 4),
+    )
 
 
 def _padded(x: Any, amount: int, mode: str) -> Any:
@@ -158,6 +174,12 @@ def istft(
     as_bool(normalized, "istft", "normalized", 7)
     as_bool(return_complex, "istft", "return_complex", 10)
     meta = need_tensor(input, "istft")._meta
+    n_fft, hop_length, win_length = _lengths("istft", n_fft, hop_length, win_length)
+    check(
+        length is None or as_int(length, "istft", "length", 9) > 0,
+        f"min(): Expected reduction dim to be specified for input.numel() == 0: istft() cannot give length={length}; "
+        "it must be positive, or None for all that the frames cover.",
+    )
     check(
         meta.dtype.is_complex,
         "istft requires a complex-valued input tensor matching the output from stft with return_complex=True.",

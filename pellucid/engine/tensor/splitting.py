@@ -7,6 +7,7 @@ from typing import Any
 from pellucid.engine.core.errors import check
 from pellucid.engine.ops import shape as ops
 from pellucid.engine.tensor.arguments import as_dim, as_int, as_ints, need_tensor
+from pellucid.engine.tensor.numpy_names import takes_numpy_names
 
 
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
@@ -147,10 +148,10 @@ class SplittingMethods:
     """Rows of `Tensor`."""
 
     split = split
-    split_with_sizes = split_with_sizes
-    chunk = chunk
-    tensor_split = tensor_split
+    split_with_sizes = takes_numpy_names(split_with_sizes)
+    chunk = takes_numpy_names(chunk)
+    tensor_split = takes_numpy_names(tensor_split)
     hsplit = hsplit
     vsplit = vsplit
     dsplit = dsplit
-    unbind = unbind
+    unbind = takes_numpy_names(unbind)

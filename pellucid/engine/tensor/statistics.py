@@ -24,6 +24,7 @@ from pellucid.engine.tensor.arguments import (
     presented,
 )
 from pellucid.engine.tensor.joining import cat
+from pellucid.engine.tensor.numpy_names import takes_numpy_names
 
 
 def _levels(q: Any, input: Any, name: str) -> Any:
@@ -440,9 +441,9 @@ def linalg_vander(x: Any, *, N: int | None = None) -> Any:  # noqa: N803 - PyTor
 class StatisticsMethods:
     """Rows of `Tensor`."""
 
-    quantile = quantile
-    nanquantile = nanquantile
+    quantile = takes_numpy_names(quantile)
+    nanquantile = takes_numpy_names(nanquantile)
     cov = cov
     corrcoef = corrcoef
-    logcumsumexp = logcumsumexp
-    diff = diff
+    logcumsumexp = takes_numpy_names(logcumsumexp)
+    diff = takes_numpy_names(diff)

@@ -15,6 +15,7 @@ from pellucid.engine.tensor.arguments import as_bool, as_int, as_ints, as_size, 
 from pellucid.engine.tensor.indexing import nonzero
 from pellucid.engine.tensor.joining import cat
 from pellucid.engine.tensor.layout import layout as layout_type
+from pellucid.engine.tensor.numpy_names import takes_numpy_names
 from pellucid.engine.tensor.ranges import empty_strided
 
 
@@ -203,8 +204,8 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = No
 class ViewCopyMethods:
     """Rows of `Tensor`."""
 
-    unsafe_chunk = unsafe_chunk
-    unsafe_split = unsafe_split
-    unsafe_split_with_sizes = unsafe_split_with_sizes
+    unsafe_chunk = takes_numpy_names(unsafe_chunk)
+    unsafe_split = takes_numpy_names(unsafe_split)
+    unsafe_split_with_sizes = takes_numpy_names(unsafe_split_with_sizes)
     narrow_copy = narrow_copy
     nonzero_static = nonzero_static

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pellucid
 from pellucid.engine.core.dispatch import InPlace
-from pellucid.engine.core.errors import check, wrap_dim
+from pellucid.engine.core.errors import check, user_level, wrap_dim
 from pellucid.engine.core.promotion import title
 from pellucid.engine.ops import activation as ops
 from pellucid.engine.ops import exponential
@@ -326,7 +327,12 @@ def glu(input: Any, dim: int = -1) -> Any:
     return ops.glu(input, dim=wrap_dim(dim, input.dim()))
 
 
-def _implicit_dim(ndim: int) -> int:
+def _implicit_dim(name: str, ndim: int) -> int:
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        UserWarning,
+        stacklevel=user_level(),
+    )
     return 0 if ndim in (0, 1, 3) else 1
 
 
@@ -337,7 +343,7 @@ def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
     >>> torch.nn.functional.softmax(torch.zeros(2), dim=0)
     tensor([0.5000, 0.5000])
     """
-    return _softmax(input, _implicit_dim(input.dim()) if dim is None else dim, dtype=dtype)
+    return _softmax(input, _implicit_dim("softmax", input.dim()) if dim is None else dim, dtype=dtype)
 
 
 def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
@@ -357,7 +363,7 @@ def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype:
     >>> torch.nn.functional.log_softmax(torch.zeros(2), dim=0)
     tensor([-0.6931, -0.6931])
     """
-    return _log_softmax(input, _implicit_dim(input.dim()) if dim is None else dim, dtype=dtype)
+    return _log_softmax(input, _implicit_dim("log_softmax", input.dim()) if dim is None else dim, dtype=dtype)
 
 
 def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:

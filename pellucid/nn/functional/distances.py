@@ -14,6 +14,7 @@ from pellucid.nn.functional.loss import reduced, reduction_name, refuse_gradient
 
 
 def _broadcast(input: Any, target: Any) -> tuple[Any, Any]:
+    need_tensor(input, "loss"), need_tensor(target, "loss", "target", 2)
     if target.shape == input.shape:
         return input, target
     warnings.warn(

@@ -55,6 +55,12 @@ def batch_norm(
     if eps < 0.0 or training and eps == 0.0:
         wanted = "positive during training" if training else "non-negative"
         raise ValueError(f"batch_norm eps must be {wanted}, but got {eps}")
+    for name, each in (("running_mean", running_mean), ("running_var", running_var)):
+        fits = each is None or input.dim() < 2 or each.numel() == input.size(1)
+        check(
+            fits,
+            f"{name} should contain {''.join(map(str, input.shape[1:2]))} elements not {0 if each is None else each.numel()}",
+        )
     return batch_statistics_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 

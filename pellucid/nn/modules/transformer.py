@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import pellucid
 import pellucid.nn.functional as F
 from pellucid import Tensor
+from pellucid.engine.core.errors import user_level
 from pellucid.nn.init import xavier_uniform_
 
 from .activation import GELU, MultiheadAttention, ReLU
@@ -169,6 +171,23 @@ class Transformer(Module):
                 xavier_uniform_(parameter)
 
 
+def _no_nested_tensor(layer: Module) -> str:
+    """Why PyTorch would not take its nested path with such layers, in its words; empty where it would."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return "encoder_layer was not TransformerEncoderLayer"
+    if layer.norm_first:
+        return "encoder_layer.norm_first was True"
+    if not layer.self_attn.batch_first:
+        return "encoder_layer.self_attn.batch_first was not True(use batch_first for better inference performance)"
+    if layer.self_attn.in_proj_bias is None:
+        return "encoder_layer.self_attn was passed bias=False"
+    if layer.self_attn.num_heads % 2:
+        return "encoder_layer.self_attn.num_heads is odd"
+    if layer.activation not in (F.relu, F.gelu) and not isinstance(layer.activation, ReLU | GELU):
+        return "encoder_layer.activation_relu_or_gelu was not True"
+    return ""
+
+
 class TransformerEncoder(Module):
     """`num_layers` copies of an encoder layer, one after the other, and a last normalisation.
 
@@ -199,6 +218,13 @@ class TransformerEncoder(Module):
         self.enable_nested_tensor = enable_nested_tensor
         self.use_nested_tensor = False
         self.mask_check = mask_check
+        reason = _no_nested_tensor(encoder_layer)
+        if enable_nested_tensor and reason:
+            warnings.warn(
+                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}",
+                UserWarning,
+                stacklevel=user_level(),
+            )
 
     def forward(
         self,

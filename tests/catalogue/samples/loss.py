@@ -196,6 +196,11 @@ CASES = [
             + [
                 call(make(3, 4), make.index(3, size=4), p=2, margin=0.5),
                 call(make(3, 4), make.index(3, size=4), weight=make.positive(4)),
+                *[
+                    call(make(4), make.index(*shape, size=4), reduction=how)
+                    for shape in ((), (1,))
+                    for how in ("none", "mean", "sum")
+                ],
             ]
         ),
         dtypes=FLOATS,

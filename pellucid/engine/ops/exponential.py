@@ -145,7 +145,11 @@ def exp_dx(dy: Any, y: Any) -> Any:
 @pointwise(result="float")
 def exp2(x: Any) -> Any:
     """2 to the x."""
-    return np.exp2(x) if x.dtype.kind != "c" else np.exp(x * LN2)
+    if x.dtype.kind != "c":
+        return np.exp2(x)
+    scaled = np.empty_like(x)  # by parts: an infinity times 0j is a NaN
+    scaled.real, scaled.imag = x.real * x.real.dtype.type(LN2), x.imag * x.real.dtype.type(LN2)
+    return np.exp(scaled)
 
 
 @exp2.vjp("x")

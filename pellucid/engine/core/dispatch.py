@@ -20,7 +20,7 @@ from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.modes import run_below, state
 from pellucid.engine.core.plan import Plan, make_plan, quietly
 from pellucid.engine.core.promotion import can_cast, title
-from pellucid.engine.core.sparse import in_place_forms
+from pellucid.engine.core.sparse import in_place_forms, not_for_sparse
 from pellucid.engine.core.storage import Storage
 
 _PLAN_LIMIT = 8192
@@ -455,6 +455,8 @@ def resize_out(target: Any, meta: Meta) -> None:
 
 def resize(target: Any, shape: Any, strides: Any = None) -> None:
     """Give a tensor another shape in its own storage, which grows when it must; new elements are zero."""
+    if target._meta.is_sparse:
+        raise not_for_sparse("resize_", target._meta)
     meta = Meta.of(tuple(shape), target._meta.dtype, target._meta.device, strides)
     if meta.device is META:
         target._meta = meta

@@ -11,7 +11,6 @@ from pellucid.engine.core.dispatch import wrote
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check, wrap_dim, wrap_dims
 from pellucid.engine.core.meta import Meta, broadcast_shapes
-from pellucid.engine.core.sparse import not_for_sparse
 from pellucid.engine.ops import shape as ops
 from pellucid.engine.ops.strided import as_strided as as_strided_op
 from pellucid.engine.tensor.arguments import as_bool, as_dim, as_int, as_ints, as_size, need_tensor, need_tensors
@@ -486,8 +485,6 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     from pellucid.engine.tensor.layout import strides_for
 
     check(not graph.requires_grad(self), "cannot resize variables that require grad")
-    if self._meta.is_sparse:
-        raise not_for_sparse("resize_", self._meta)
     size = as_size(sizes, "resize_")
     strides = None if memory_format is None else strides_for(Meta.of(size, self.dtype), memory_format)
     resize(self, size, strides)

@@ -67,7 +67,7 @@ def at_own_level(tensor: Any) -> Any:
 def has_tracked_tangent(tensor: Any) -> bool:
     """Whether an operator on one of its tangents would be recorded at any level."""
     marks = marks_of(tensor)
-    return bool(marks) and any([is_tracked(each) for each in marks.values()])
+    return any([is_tracked(each) for each in (marks or {}).values()])
 
 
 def detached_deeply(tensor: Any) -> Any:

@@ -331,7 +331,7 @@ def _by_two_passes(
     finally:
         state.grad_enabled, state.inference = before
     own = {id(each) for each in probes if each is not None}
-    results = []
+    results: list[Any] = []
     for each, probe in zip(outputs, probes, strict=True):
         tangent = None if probe is None else next(found)
         if probe is None:

@@ -7,23 +7,21 @@ from typing import Any
 from pellucid.engine.core import graph
 from pellucid.engine.core.batching import whole
 from pellucid.engine.core.data import TensorData
-from pellucid.engine.core.dispatch import wrote
+from pellucid.engine.core.dispatch import resize, wrote
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check, wrap_dim, wrap_dims
 from pellucid.engine.core.meta import Meta, broadcast_shapes
 from pellucid.engine.ops import shape as ops
 from pellucid.engine.ops.strided import as_strided as as_strided_op
 from pellucid.engine.tensor.arguments import as_bool, as_dim, as_int, as_ints, as_size, need_tensor, need_tensors
-from pellucid.engine.tensor.layout import warn_of_T
+from pellucid.engine.tensor.layout import strides_for, warn_of_T
 from pellucid.engine.tensor.numpy_names import takes_numpy_names
 
 Ints = tuple[int, ...]
 
 
 def inferred(size: Ints, meta: Meta) -> Ints:
-    """`size` with its -1, if it has one, replaced by what the number of elements leaves; RuntimeError where none
-    fits.
-    """
+    """`size` with its -1, if it has one, replaced by what the number of elements leaves; RuntimeError if none fits."""
     known, unknown = 1, -1
     for axis, each in enumerate(size):
         if each == -1:
@@ -481,9 +479,6 @@ def become(target: Any, function: Any, *args: Any) -> Any:
 
 def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     """Another size in the same storage, which grows when it must; not for tensors that require a gradient."""
-    from pellucid.engine.core.dispatch import resize, wrote
-    from pellucid.engine.tensor.layout import strides_for
-
     check(not graph.requires_grad(self), "cannot resize variables that require grad")
     size = as_size(sizes, "resize_")
     strides = None if memory_format is None else strides_for(Meta.of(size, self.dtype), memory_format)

@@ -49,37 +49,46 @@ def run(make: Any, op: Any, operands: list[np.ndarray], **settings: Any) -> Any:
     return kernel(operands, settings)
 
 
-def close(found: np.ndarray, expected: np.ndarray, kind: Any) -> None:
-    scale = (4e-6 if kind == np.float32 else 1e-14) * max(
-        1.0, float(np.abs(expected[np.isfinite(expected)]).max(initial=0))
-    )
+def close(found: np.ndarray, expected: np.ndarray, kind: Any, largest: float = 1) -> None:
+    """Equal but for rounding in proportion to the largest number, or to terms of that size that cancel."""
+    largest = float(np.abs(expected[np.isfinite(expected)]).max(initial=largest))
+    scale = (4e-6 if kind == np.float32 else 1e-14) * largest
     np.testing.assert_allclose(found, expected, rtol=0, atol=scale)
+
+
+def check_case(case: Any, kind: Any, boolean: bool) -> None:
+    """Attention and its gradients against the bodies in float64; `boolean`: the kind of mask."""
+    random = np.random.default_rng(5)
+    batch, heads, queries, keys, depth, width, causal, mask_shape = case
+    query = random.standard_normal((batch, queries, heads, depth)).astype(kind).swapaxes(1, 2)
+    key = random.standard_normal((batch, heads, keys, 2 * depth)).astype(kind)[..., :depth]
+    value = random.standard_normal((batch, heads, keys, width)).astype(kind)
+    mask = []
+    if mask_shape:
+        mask = [random.random(mask_shape) > 0.4 if boolean else random.standard_normal(mask_shape).astype(kind)]
+        mask[0][..., 3 % mask_shape[-2], :] = False if boolean else -np.inf  # a query that sees nothing
+    how = {"scale": depth**-0.5, "is_causal": causal}
+    exact = [x if x.dtype == bool else x.astype(np.float64) for x in (query, key, value, *mask)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        y, lse = attention.body(*exact, **how)
+        found = run(make_forward, attention, [query, key, value, *mask], **how)
+        close(found[0], y, kind)
+        close(found[1], lse, kind)
+        dy = random.standard_normal(y.shape).astype(kind)
+        expected = attention_gradients.body(dy.astype(np.float64), *exact[:3], y, lse, *exact[3:], **how)
+        given = [dy, query, key, value, found[0], found[1], *mask]
+        slopes = float(np.abs(dy @ value.swapaxes(-1, -2)).max()) * how["scale"]  # less their mean: near 0 for one key
+        for gradient, wanted, factor in zip(
+            run(make_backward, attention_gradients, given, **how), expected, (key, query, dy), strict=True
+        ):
+            close(gradient, wanted, kind, max(1.0, slopes * float(np.abs(factor).max())))
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("boolean", [False, True])
 def test_the_kernels_give_what_the_bodies_give(kind: Any, boolean: bool) -> None:
-    random = np.random.default_rng(5)
-    for batch, heads, queries, keys, depth, width, causal, mask_shape in CASES:
-        query = random.standard_normal((batch, queries, heads, depth)).astype(kind).swapaxes(1, 2)
-        key = random.standard_normal((batch, heads, keys, 2 * depth)).astype(kind)[..., :depth]
-        value = random.standard_normal((batch, heads, keys, width)).astype(kind)
-        mask = []
-        if mask_shape:
-            mask = [random.random(mask_shape) > 0.4 if boolean else random.standard_normal(mask_shape).astype(kind)]
-            mask[0][..., 3 % mask_shape[-2], :] = False if boolean else -np.inf  # a query that sees nothing
-        how = {"scale": depth**-0.5, "is_causal": causal}
-        exact = [x if x.dtype == bool else x.astype(np.float64) for x in (query, key, value, *mask)]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            y, lse = attention.body(*exact, **how)
-            found = run(make_forward, attention, [query, key, value, *mask], **how)
-            close(found[0], y, kind)
-            close(found[1], lse, kind)
-            dy = random.standard_normal(y.shape).astype(kind)
-            expected = attention_gradients.body(dy.astype(np.float64), *exact[:3], y, lse, *exact[3:], **how)
-            given = [dy, query, key, value, found[0], found[1], *mask]
-            for gradient, wanted in zip(run(make_backward, attention_gradients, given, **how), expected, strict=True):
-                close(gradient, wanted, kind)
+    for case in CASES:
+        check_case(case, kind, boolean)
 
 
 def test_second_gradients_are_those_of_the_products_and_the_softmax() -> None:

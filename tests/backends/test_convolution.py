@@ -92,24 +92,27 @@ def left_over(case: Any, space: tuple[int, ...]) -> list[int]:
     ]
 
 
+def check_case(case: Any, kind: Any, layout: str) -> None:
+    """A convolution, its data gradient and its weight gradient against the bodies in float64."""
+    (x, weight, bias), how = operands_of(case, kind, layout)
+    forward = {**how, "transposed": False, "output_padding": (0,) * len(case[4])}
+    exact = [each.astype(np.float64) for each in (x, weight, bias)]
+    y = run(make_convolution, convolution, [x, weight, bias], forward)
+    close(y, convolution.body(*exact, **forward), kind)
+    dy = laid_out(np.cos(y), layout)
+    backward = {**how, "transposed": True, "output_padding": tuple(left_over(case, y.shape[2:]))}
+    expected = convolution.body(dy.astype(np.float64), exact[1], None, **backward)
+    close(run(make_convolution, convolution, [dy, weight, None], backward), expected, kind)
+    gradient = {**how, "kernel": case[5]}
+    expected = convolution_weight.body(dy.astype(np.float64), exact[0], **gradient)
+    close(run(make_weight, convolution_weight, [dy, x], gradient), expected, kind)
+
+
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("layout", ["row-major", "channels last", "strided"])
 def test_the_kernels_give_what_the_bodies_give(kind: Any, layout: str) -> None:
     for case in CASES:
-        (x, weight, bias), how = operands_of(case, kind, layout)
-        forward = {**how, "transposed": False, "output_padding": (0,) * len(case[4])}
-        exact = [each.astype(np.float64) for each in (x, weight, bias)]
-        expected = convolution.body(*exact, **forward)
-        y = run(make_convolution, convolution, [x, weight, bias], forward)
-        close(y, expected, kind)
-        dy = laid_out(np.cos(y), layout)
-        extra = left_over(case, y.shape[2:])
-        backward = {**how, "transposed": True, "output_padding": tuple(extra)}
-        expected = convolution.body(dy.astype(np.float64), exact[1], None, **backward)
-        close(run(make_convolution, convolution, [dy, weight, None], backward), expected, kind)
-        gradient = {**how, "kernel": case[5]}
-        expected = convolution_weight.body(dy.astype(np.float64), exact[0], **gradient)
-        close(run(make_weight, convolution_weight, [dy, x], gradient), expected, kind)
+        check_case(case, kind, layout)
 
 
 def test_a_bias_is_added_where_a_transposed_convolution_has_no_taps() -> None:

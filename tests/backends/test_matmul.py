@@ -34,25 +34,30 @@ def matrices(random: np.random.Generator, batch: int, rows: int, columns: int, t
     return random.standard_normal((batch, rows, columns)).astype(kind)
 
 
+def check_size(batch: int, m: int, k: int, n: int, turned: tuple[bool, bool], kind: Any) -> None:
+    """A product, with something added and with factors, against NumPy in float64."""
+    random = np.random.default_rng(1)
+    a = matrices(random, batch, m, k, turned[0], kind)
+    b = matrices(random, batch, k, n, turned[1], kind)
+    x = random.standard_normal((batch, m, n)).astype(kind)
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    scale = TOLERANCE[np.dtype(kind)] * max(1.0, float(np.abs(exact).max()))
+    out = np.full((batch, m, n), np.nan, kind)
+    plain = MatmulPlan((batch, m, k, n), out.itemsize, steps(a), steps(b))
+    np.testing.assert_allclose(plain.run(out, a, b), exact, rtol=0, atol=scale)
+    added = MatmulPlan((batch, m, k, n), out.itemsize, steps(a), steps(b), (m * n, n))
+    np.testing.assert_allclose(added.run(out, a, b, x), exact + x, rtol=0, atol=scale)
+    scaled = MatmulPlan((batch, m, k, n), out.itemsize, steps(a), steps(b), (0, 0), 0.5, -2.0)
+    row = np.ascontiguousarray(x[0, 0])
+    np.testing.assert_allclose(scaled.run(out, a, b, row), 0.5 * row - 2 * exact, rtol=0, atol=2 * scale)
+
+
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("turned", list(itertools.product([False, True], repeat=2)))
 @pytest.mark.parametrize("batch", [1, 3])
 def test_products_are_exact_to_rounding(kind: Any, turned: tuple[bool, bool], batch: int) -> None:
-    random = np.random.default_rng(1)
     for m, k, n in SIZES:
-        a = matrices(random, batch, m, k, turned[0], kind)
-        b = matrices(random, batch, k, n, turned[1], kind)
-        x = random.standard_normal((batch, m, n)).astype(kind)
-        exact = a.astype(np.float64) @ b.astype(np.float64)
-        scale = TOLERANCE[np.dtype(kind)] * max(1.0, float(np.abs(exact).max()))
-        out = np.full((batch, m, n), np.nan, kind)
-        plain = MatmulPlan((batch, m, k, n), out.itemsize, steps(a), steps(b))
-        np.testing.assert_allclose(plain.run(out, a, b), exact, rtol=0, atol=scale)
-        added = MatmulPlan((batch, m, k, n), out.itemsize, steps(a), steps(b), (m * n, n))
-        np.testing.assert_allclose(added.run(out, a, b, x), exact + x, rtol=0, atol=scale)
-        scaled = MatmulPlan((batch, m, k, n), out.itemsize, steps(a), steps(b), (0, 0), 0.5, -2.0)
-        row = np.ascontiguousarray(x[0, 0])
-        np.testing.assert_allclose(scaled.run(out, a, b, row), 0.5 * row - 2 * exact, rtol=0, atol=2 * scale)
+        check_size(batch, m, k, n, turned, kind)
 
 
 def meta_of(x: np.ndarray) -> Meta:

@@ -32,6 +32,7 @@ CASES = [
     (3, 4, 64, 1, (14, 14), (3, 3), (1, 1), (1, 1), (1, 1)),
     (2, 3, 17, 1, (50, 29), (7, 7), (2, 2), (3, 3), (1, 1)),
     (2, 19, 64, 1, (7, 7), (1, 1), (1, 1), (0, 0), (1, 1)),
+    (2, 8, 9, 1, (5, 6), (1, 1), (1, 1), (0, 0), (1, 1)),
     (2, 16, 65, 1, (7, 8), (1, 1), (2, 2), (0, 0), (1, 1)),
     (1, 2, 3, 1, (5, 5), (3, 3), (1, 3), (2, 2), (3, 2)),
     (2, 1, 1, 6, (13, 12), (3, 3), (2, 2), (1, 1), (1, 1)),
@@ -111,7 +112,7 @@ def check_case(case: Any, kind: Any, layout: str) -> None:
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("layout", ["row-major", "channels last", "strided"])
 def test_the_kernels_give_what_the_bodies_give(kind: Any, layout: str) -> None:
-    for case in CASES:
+    for case in CASES if kind == np.float32 else CASES[::3]:  # the same code; every kernel has to be compiled
         check_case(case, kind, layout)
 
 

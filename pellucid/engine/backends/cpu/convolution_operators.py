@@ -11,6 +11,7 @@ import numpy as np
 
 from pellucid.engine.backends.cpu.convolution_gradient import WeightGradientPlan
 from pellucid.engine.backends.cpu.convolution_plan import ConvolutionPlan, Ints, Shape
+from pellucid.engine.backends.cpu.convolution_products import forward_product, weight_product
 from pellucid.engine.backends.cpu.depthwise import DepthwisePlan
 from pellucid.engine.backends.cpu.depthwise_gradient import DepthwiseGradientPlan
 from pellucid.engine.backends.cpu.packing import turned
@@ -110,6 +111,9 @@ def convolution(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...], sett
     given = [x, weight] if bias is None else [x, weight, bias]
     if not taken(*given) or not result.numel:
         return None
+    product = forward_product(x, weight, bias, result, settings)
+    if product is not None:
+        return product
     x_strides, convert_x = row_major(x)
     by_channel = is_depthwise(x, result, settings)
     if by_channel and not weight.is_contiguous or weight.dtype in HALF:
@@ -174,6 +178,9 @@ def convolution_weight(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...
     result, groups = results[0], settings["groups"]
     if not taken(coarse, fine) or not result.numel:
         return None
+    product = weight_product(coarse, fine, result, settings)
+    if product is not None:
+        return product
     fine_strides, convert_fine = row_major(fine)
     convert_coarse = None if coarse.is_contiguous and coarse.dtype not in HALF else row_dense(coarse)
     shape = Shape(

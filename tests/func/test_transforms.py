@@ -60,6 +60,23 @@ def ensemble(t: ModuleType) -> Any:
     return shared, own, [each.grad for each in parameters.values()]
 
 
+def ensemble_with_memory(t: ModuleType) -> Any:
+    """Running statistics of every model are written in place; every model drops elements of its own."""
+    models = [t.nn.Sequential(t.nn.Linear(3, 4), t.nn.BatchNorm1d(4), t.nn.Dropout(0.5)) for _ in range(2)]
+    parameters, buffers = t.func.stack_module_state(models)
+    buffers = {name: each.clone() for name, each in buffers.items()}
+    x = t.randn(5, 3)
+
+    def call(parameters: Any, buffers: Any, x: Any) -> Any:
+        return t.func.functional_call(models[0], (parameters, buffers), (x,))
+
+    outputs = t.vmap(call, in_dims=(0, 0, None), randomness="different")(parameters, buffers, x)
+    slopes = t.func.grad(lambda p, b, x: call(p, b, x).pow(2).sum())
+    detached = {name: each.detach() for name, each in parameters.items() if name != "0.bias"}  # whose gradient is 0
+    found = t.vmap(slopes, in_dims=(0, 0, None), randomness="different")(detached, buffers, x)
+    return outputs, {name: found[name] for name in ("1.weight", "1.bias")}, buffers
+
+
 def maml(t: ModuleType) -> Any:
     model, parameters = mlp(t)
 
@@ -359,7 +376,8 @@ PROGRAMS: dict[str, Program] = {
     **{
         each.__name__: each
         for each in (
-            ensemble, maml, hessian_of_mlp, jacobians, attention_program, multihead, several_outputs, auxiliary,
+            ensemble, ensemble_with_memory, maml, hessian_of_mlp, jacobians, attention_program, multihead,
+            several_outputs, auxiliary,
             linearized, axes, in_place, levels, grad_modes, batched_by_hand, norms, curvature_of_layers,
             ops_on_images, fused_attention, inference, ordinary_python,
         )

@@ -102,7 +102,7 @@ def test_arange_counts_as_pytorch_does_in_each_dtype(kind: str) -> None:
     ],
 )  # fmt: skip
 def test_range_includes_its_end_and_warns(args: tuple[Any, ...], options: dict[str, Any]) -> None:
-    outcomes = []
+    outcomes: list[Any] = []
     for framework in (torch, pellucid):
         chosen = {name: getattr(framework, value) if name == "dtype" else value for name, value in options.items()}
         with warnings.catch_warnings(record=True) as caught:

@@ -15,7 +15,8 @@ FLOATS = ("float32", "float64", "bfloat16", "float16")
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
 COMPLEX = ("complex64", "complex128")
 GAPS = (
-    "not implemented for", "not supported for", "Could not run", "INTERNAL ASSERT", "the derivative for",
+    "not implemented for", "not supported for", "Could not run", "INTERNAL ASSERT", "derivative for",
+    "returned an invalid gradient",
 )  # fmt: skip
 NUMPY_NAMES = {"bfloat16": "float32"}
 

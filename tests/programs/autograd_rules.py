@@ -351,3 +351,25 @@ def clipping(torch, show):
     show(torch.nn.utils.clip_grad_norm_([x], 1.0), x.grad)
     torch.nn.utils.clip_grad_value_([x], 0.1)
     show(x.grad, torch.nn.utils.parameters_to_vector([x]))
+
+
+def writes_through_real_and_complex_views(torch, show):
+    z = torch.tensor([1 + 2j, 0.5 - 1j], requires_grad=True)
+    for write in (lambda y: y.real.mul_(3), lambda y: y.imag.exp_(), lambda y: torch.view_as_real(y)[1:].tanh_()):
+        y = z * 1
+        write(y)
+        show(y, torch.autograd.grad(y, z, torch.full_like(y, 1 + 2j)))
+    x = torch.arange(1.0, 7.0, requires_grad=True)
+    y = x * 1
+    torch.view_as_complex(y.view(3, 2))[1:].sigmoid_()
+    (dx,) = torch.autograd.grad(y, x, torch.arange(6.0), create_graph=True)
+    show(y, dx.detach(), torch.autograd.grad(dx.sum(), x))
+
+
+def second_gradients_through_a_written_view(torch, show):
+    x = torch.tensor([0.5, -0.25, 1.0], requires_grad=True)
+    y = x * 1
+    y[:2].tanh_()
+    y.view(-1)[1:].sigmoid_()
+    (dx,) = torch.autograd.grad((y * y).sum(), x, create_graph=True)
+    show(dx.detach(), torch.autograd.grad(dx.sum(), x))

@@ -15,7 +15,11 @@ from typing import Any
 import numpy as np
 
 PHRASE = 24  # of PyTorch's message, what ours contains too
-UNSPOKEN = ("received an invalid combination", "object is not callable", "takes 0 positional arguments")  # ours says which argument is wrong
+UNSPOKEN = (
+    "received an invalid combination",
+    "object is not callable",
+    "takes 0 positional arguments",
+)  # ours says which argument is wrong
 
 
 class Shown:

@@ -31,4 +31,6 @@ def test_program_shows_the_same(program) -> None:
     for want, got in zip(expected.messages, actual.messages, strict=True):
         unspoken = any(phrase in want for phrase in UNSPOKEN)
         phrases = (want, want.partition("(): ")[2] or want)
-        assert unspoken or any(each[:PHRASE].lower() in got.lower() for each in phrases), f"PyTorch: {want}\nhere:    {got}"
+        assert unspoken or any(each[:PHRASE].lower() in got.lower() for each in phrases), (
+            f"PyTorch: {want}\nhere:    {got}"
+        )

@@ -329,13 +329,10 @@ def grad_fn_of(tensor: Any) -> Any:
     if base is not None and base._needs_grad and tensor._view_version != tensor._counter.count:
         if tensor._origin is not None:
             _refuse_view_write(tensor, "its base or another view of its base has been", "")
+        from pellucid.engine.core.copy_slices import seen_again
+
         with enable_grad():
-            replay = by_name["as_strided"](
-                base,
-                size=tuple(tensor._meta.shape),
-                stride=tensor._meta.strides,
-                storage_offset=tensor._offset - base._offset,
-            )
+            replay = seen_again(base, tensor)
         _move_retained(tensor, replay._grad_fn)
         _set_history(tensor, replay._grad_fn, 0)
         tensor._view_version = tensor._counter.count

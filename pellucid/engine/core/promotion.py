@@ -28,6 +28,14 @@ def title(of: dtype) -> str:
     return _TITLES[of.name]
 
 
+def _need_dtypes(function: str, given: dict[str, object]) -> None:
+    for position, (name, each) in enumerate(given.items(), 1):
+        if not isinstance(each, dtype):
+            raise TypeError(
+                f"{function}(): argument '{name}' (position {position}) must be torch.dtype, not {type(each).__name__}"
+            )
+
+
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest type that holds both, by PyTorch's lattice; RuntimeError for float8 and for wide unsigned with other
     integers.
@@ -36,6 +44,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     >>> torch.promote_types(torch.uint8, torch.int8)
     torch.int16
     """
+    _need_dtypes("promote_types", {"type1": type1, "type2": type2})
     if type1 is type2:
         return type1
     if type1 in FLOAT8 or type2 in FLOAT8:
@@ -124,6 +133,7 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     >>> torch.can_cast(torch.float32, torch.int64)
     False
     """
+    _need_dtypes("can_cast", {"from_": from_, "to": to})
     if from_.is_complex and not to.is_complex:
         return False
     if from_.is_floating_point and to.category < 2:

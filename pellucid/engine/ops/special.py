@@ -113,8 +113,8 @@ def erfinv(x: Any) -> Any:
 
 
 @erfinv.vjp("x")
-def erfinv_dx(dy: Any, y: Any) -> Any:
-    return absorb(dy, mul(exp(square(y)), 1 / TWO_OVER_ROOT_PI))
+def erfinv_dx(dy: Any, x: Any) -> Any:
+    return absorb(dy, mul(exp(square(erfinv(x))), 1 / TWO_OVER_ROOT_PI))
 
 
 @pointwise(result="float", accepts="real", grad_name="SpecialErfcxBackward0")

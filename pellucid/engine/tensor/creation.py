@@ -20,7 +20,7 @@ from pellucid.engine.core.meta import Meta
 from pellucid.engine.core.op import Op, by_name
 from pellucid.engine.core.storage import Storage
 from pellucid.engine.ops import memory as ops
-from pellucid.engine.tensor.arguments import as_bool, as_size, fitting
+from pellucid.engine.tensor.arguments import as_bool, as_size, fitting, need_tensor
 from pellucid.engine.tensor.layout import layout as layout_type
 from pellucid.engine.tensor.layout import memory_format as format_type
 from pellucid.engine.tensor.layout import refuse_pinning, strided, strides_for
@@ -297,7 +297,7 @@ def _of_value(
     _check_size(size)
     dtype = dtypes.as_dtype(dtype)
     if out is not None:
-        kind = dtype or out._meta.dtype
+        kind = dtype or need_tensor(out, "full", "out")._meta.dtype
         return ops.full(size=size, value=value, dtype=kind, device=out._meta.device, out=out)
     made = ops.full(size=size, value=value, dtype=dtype or dtypes.get_default_dtype(), device=usable(device))
     return _require(made, requires_grad)
@@ -383,7 +383,9 @@ def full(
         )
     if not isinstance(fill_value, bool | int | float | complex | np.generic):
         raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not {type(fill_value).__name__}")
-    kind = dtype or (out._meta.dtype if out is not None else dtypes.of_scalar_type(type(fill_value)))
+    kind = dtype or (
+        need_tensor(out, "full", "out")._meta.dtype if out is not None else dtypes.of_scalar_type(type(fill_value))
+    )
     return _of_value(as_size((size,), "full"), fitting(fill_value, kind), out, kind, device, requires_grad, layout)
 
 
@@ -415,7 +417,9 @@ def empty(
     if memory_format is not None:
         strides = strides_for(Meta.of(shape, kind), memory_format)
     if out is not None:
-        return ops.empty(size=shape, dtype=out._meta.dtype, device=out._meta.device, out=out)
+        return ops.empty(
+            size=shape, dtype=need_tensor(out, "empty", "out")._meta.dtype, device=out._meta.device, out=out
+        )
     return _require(ops.empty(size=shape, dtype=kind, device=usable(device), strides=strides), requires_grad)
 
 

@@ -267,9 +267,9 @@ def _check_expands(value: Meta, target: Any) -> None:
         return
     if len(shape) > len(target):
         raise RuntimeError(
-            f"expand(torch.{title(value.dtype)}Tensor{{{list(shape)}}}, size={list(target)}): the number of sizes provided ({len(target)}) "
-            f"must be greater or equal to the number of dimensions in the tensor ({len(shape)}): the value that is "
-            "assigned has more dimensions than the place it is assigned to"
+            f"expand(torch.{title(value.dtype)}Tensor{{{list(shape)}}}, size={list(target)}): the number of sizes "
+            f"provided ({len(target)}) must be greater or equal to the number of dimensions in the tensor "
+            f"({len(shape)}): the value that is assigned has more dimensions than its place"
         )
     for axis in range(-1, -len(shape) - 1, -1):
         if shape[axis] not in (1, target[axis]):

@@ -344,7 +344,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
         need_str(indexing, "meshgrid", "indexing")
     import warnings
 
-    vectors = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)
+    vectors = need_tensors(tensors, "meshgrid")
     check(vectors, "meshgrid expects a non-empty TensorList")
     if indexing is None:
         warnings.warn(

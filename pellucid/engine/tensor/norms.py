@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from pellucid.engine.core.data import TensorData
+from pellucid.engine.core.dtypes import as_dtype
 from pellucid.engine.core.dtypes import dtype as dtype_type
 from pellucid.engine.core.errors import check, wrap_dim
 from pellucid.engine.ops import norms as ops
@@ -34,7 +35,7 @@ def vector_norm(
     meta = need_tensor(x, "linalg_vector_norm", "self")._meta
     ord = float(ord.item() if isinstance(ord, TensorData) else ord)
     dims = None if dim is None else as_dims(dim, meta.ndim, "linalg_vector_norm")
-    source = x if dtype is None else x.to(dtype)
+    source = x if dtype is None else x.to(as_dtype(dtype))
     return ops.vector_norm(source, ord=ord, dim=dims, keepdim=as_bool(keepdim, "vector_norm", "keepdim", 4), out=out)
 
 
@@ -60,7 +61,7 @@ def matrix_norm(
     check(len(pair) == 2, f"linalg.matrix_norm: dim must be a 2-tuple. Got {list(pair)}")
     rows, columns = [wrap_dim(d, meta.ndim) for d in pair]
     check(rows != columns, f"linalg.matrix_norm: dims must be different. Got ({pair[0]}, {pair[1]})")
-    source = A if dtype is None else A.to(dtype)
+    source = A if dtype is None else A.to(as_dtype(dtype))
     if ord == "fro":
         return ops.vector_norm(
             source, ord=2.0, dim=(rows, columns), keepdim=as_bool(keepdim, "matrix_norm", "keepdim", 4), out=out

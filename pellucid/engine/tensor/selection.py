@@ -267,7 +267,7 @@ def masked_fill(input: Any, mask: Any, value: Any, *, out: Any = None) -> Any:
     >>> torch.masked_fill(torch.tensor([1.0, 2.0]), torch.tensor([True, False]), 0)
     tensor([0., 2.])
     """
-    need_tensor(mask, "masked_fill", "mask", 2)
+    need_tensor(mask, "masked_fill", "mask", 2), need_operand(value, "masked_fill", "value", 3)
     return ops.masked_fill(need_tensor(input, "masked_fill"), mask, value, out=out)
 
 
@@ -361,6 +361,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
         index._meta.numel == source._meta.numel,
         "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
         f"{source._meta.numel}, index.numel() = {index._meta.numel}",
+        IndexError,
     )
     flat = indexing.index_put(
         input.reshape(-1), source.reshape(-1), index.reshape(-1), accumulate=as_bool(accumulate, "put", "accumulate", 4)

@@ -86,7 +86,7 @@ def embedding(
     >>> torch.nn.functional.embedding(torch.tensor([1]), torch.tensor([[1.0], [2.0]]))
     tensor([[2.]])
     """
-    need_tensor(weight, "embedding", "weight", 2)
+    need_tensor(input, "embedding", "indices"), need_tensor(weight, "embedding", "weight", 2)
     if padding_idx is not None:
         padding_idx = as_int(padding_idx, "embedding", "padding_idx", 3)
     as_bool(scale_grad_by_freq, "embedding", "scale_grad_by_freq", 6)

@@ -143,6 +143,18 @@ def test_methods_are_raw_until_something_overrides(program, bases):
     assert found.stdout.strip() == str(bases), found.stderr
 
 
+def test_the_first_method_of_a_program_says_what_to_do():
+    program = DUCK_CLASS + (
+        "try: x.add(Duck())\n"
+        "except TypeError as error: assert 'must be Tensor, not Duck' in str(error) and 'call again' in str(error)\n"
+        "assert x.add(Duck()) == 5"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", RAW.format(program=program)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert found.stdout.strip() == "2", found.stderr
+
+
 def test_a_mode_belongs_to_its_thread():
     seen = []
 

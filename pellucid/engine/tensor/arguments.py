@@ -18,6 +18,7 @@ from pellucid.engine.core.graph import OpNode, check_in_place, node_type, requir
 from pellucid.engine.core.meta import Size
 from pellucid.engine.core.op import by_name
 from pellucid.engine.core.promotion import can_cast, title
+from pellucid.engine.tensor.overrides import first_notice
 
 Number = bool | int | float | complex
 _NUMBERS = (bool, int, float, complex, np.generic)
@@ -43,6 +44,7 @@ def need_tensor(value: Any, function: str, argument: str = "input", position: in
     if not isinstance(value, TensorData):
         raise TypeError(
             f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}"
+            + first_notice(value, function)
         )
     return value
 
@@ -63,6 +65,7 @@ def need_operand(value: Any, function: str, argument: str = "other", position: i
     if not isinstance(value, TensorData) and not isinstance(value, _NUMBERS):
         raise TypeError(
             f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}"
+            + first_notice(value, function)
         )
     return value
 

@@ -148,6 +148,19 @@ def _duck_types_exist() -> None:
     switch(1)
 
 
+def first_notice(value: Any, function: str) -> str:
+    """What an error of a raw method adds when the argument that it refuses is the first of the program that overrides
+    and is no tensor: from then on methods ask too.
+    """
+    if not overrides(type(value)):
+        return ""
+    _duck_types_exist()
+    return (
+        f". It has __torch_function__, which methods of tensors look for only once a program has used it: call "
+        f"torch.{function}(...) first, or call again"
+    )
+
+
 def infix_with(tensor: Any, other: Any, operator: str) -> Any:
     """What a type that is no tensor makes of an infix operator on a tensor; NotImplemented where it does not override.
 

@@ -205,3 +205,25 @@ def test_clipping_scales_what_is_stored():
     pellucid.nn.utils.clip_grad_value_([weight], 0.1)
     pellucid.nn.utils.clip_grad_value_([dense], 0.1)
     assert pellucid.allclose(weight.grad.to_dense(), dense.grad)
+
+
+def test_writes_in_place_keep_the_history():
+    def gradient(f):
+        source = leaf(f, True)
+        result = source * 2
+        result.mul_(3)
+        result.add_(source)
+        (result.to_dense() * f.arange(6.0).reshape(2, 3)).sum().backward()
+        return type(result.grad_fn).__name__, source.grad.to_dense().tolist()
+
+    assert gradient(pellucid) == gradient(torch)
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr"])
+def test_gradients_of_products_have_the_layout_of_the_operand(layout):
+    def gradient(f):
+        source = f.tensor([[0.0, 2.0], [1.0, 0.0]]).to_sparse(layout=getattr(f, layout)).requires_grad_()
+        f.sparse.mm(source, f.tensor([[1.0, 2.0], [3.0, 4.0]])).square().sum().backward()
+        return str(source.grad)
+
+    assert gradient(pellucid) == gradient(torch)

@@ -214,7 +214,8 @@ def _run_sparse_in_place(op: Any, form: Any, target: Any, operands: tuple[Any, .
     if own is not None:
         own(*operands, **settings)
     else:
-        result = form(*operands, **settings)
+        before = target if not target._meta.is_sparse else _as_it_is(target)  # nodes save it, and it changes now
+        result = form(*[before if x is target else x for x in operands], **settings)
         if not target._meta.is_sparse:
             return graph.by_name["copy"](target, result, out=InPlace(target))
         if not result._meta.is_sparse:
@@ -227,6 +228,13 @@ def _run_sparse_in_place(op: Any, form: Any, target: Any, operands: tuple[Any, .
             target._grad_fn, target._output_nr, target._needs_grad = result._grad_fn, result._output_nr, True
     wrote(target, op.name)
     return target
+
+
+def _as_it_is(target: Any) -> Any:
+    """A tensor over what a sparse one holds now, at the same place in the graph."""
+    now = wrap(target._array.copy(), target._meta)
+    now._grad_fn, now._output_nr, now._needs_grad = target._grad_fn, target._output_nr, target._needs_grad
+    return now
 
 
 def _run_sparse_out(form: Any, out: Any, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:

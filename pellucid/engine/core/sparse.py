@@ -87,6 +87,10 @@ class Parts:
         plain = 0 if self.plain is None else self.plain._meta.nbytes
         return int(self.index._meta.nbytes + plain + self.values._meta.nbytes)
 
+    def copy(self) -> Parts:
+        """Other parts with the same tensors."""
+        return Parts(self.index, self.plain, self.values, self.is_coalesced)
+
     def become(self, other: Parts) -> None:
         """Hold what `other` holds: the write of an in-place operator, seen by all tensors over these parts."""
         self.index, self.plain, self.values = other.index, other.plain, other.values

@@ -12,7 +12,7 @@ from pellucid.engine.core.errors import check
 from pellucid.engine.core.graph import by_name
 from pellucid.engine.core.plan import quietly
 from pellucid.engine.core.promotion import title
-from pellucid.engine.core.sparse import COO, CSC, CSR
+from pellucid.engine.core.sparse import COO, CSR
 from pellucid.engine.core.sparse_op import sparse_op
 from pellucid.engine.ops import arithmetic
 from pellucid.engine.ops.linalg import mm
@@ -91,7 +91,7 @@ def sparse_dense(a: Any, b: Any, *, masked: bool = False) -> Any:
 @sparse_dense.vjp("a")
 def sparse_dense_da(dy: Any, a: Any, b: Any, masked: bool = False) -> Any:
     gradient = mm(dy, arithmetic.conjugate(_flipped(b)))
-    return sparse_mask(gradient, matrix(a)) if masked else gradient
+    return _like_pattern(gradient, a) if masked else gradient
 
 
 @sparse_dense.vjp("b")
@@ -149,7 +149,8 @@ def sparse_sparse_db(dy: Any, a: Any, b: Any, masked: bool = False) -> Any:
 
 
 def _like_pattern(gradient: Any, x: Any) -> Any:
-    return sparse_mask(gradient, matrix(x))
+    """A gradient at the positions of a sparse operand, in its layout."""
+    return sparse_mask(gradient, coalesce(x) if x._meta.layout == COO else x)
 
 
 def mm_form(a: Any, b: Any) -> Any:
@@ -165,7 +166,7 @@ def _product(a: Any, b: Any, node: str, masked: bool) -> Any:
         return dense_sparse(a, b, node=node)
     product = sparse_sparse(a, b, masked=masked, node=node)
     layouts = (a._meta.layout, b._meta.layout)
-    return product if COO in layouts else to_compressed(product, layout=CSC if layouts == (CSC, CSC) else CSR)
+    return product if COO in layouts else to_compressed(product, layout=CSR)
 
 
 def sparse_mm(a: Any, b: Any) -> Any:

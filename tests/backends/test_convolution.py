@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import itertools
 from typing import Any
 
@@ -14,6 +15,7 @@ from pellucid.engine.backends.cpu.convolution_gradient import WeightGradientWrit
 from pellucid.engine.backends.cpu.convolution_operators import convolution as make_convolution
 from pellucid.engine.backends.cpu.convolution_operators import convolution_weight as make_weight
 from pellucid.engine.backends.cpu.gemm import tile_of
+from pellucid.engine.backends.cpu.packing import workspace
 from pellucid.engine.core import dtypes
 from pellucid.engine.core.device import CPU
 from pellucid.engine.core.meta import Meta
@@ -157,6 +159,19 @@ def test_results_do_not_depend_on_the_number_of_threads() -> None:
     for (y, gradient), (other, other_gradient) in itertools.pairwise(found):
         np.testing.assert_array_equal(y, other)
         np.testing.assert_array_equal(gradient, other_gradient)
+
+
+def test_threads_of_python_that_compute_at_once_do_not_share_memory() -> None:
+    jobs = [CASES[0], CASES[6], CASES[8], CASES[-1]]  # blocks of very different sizes
+
+    def repeated(case: Any) -> None:
+        for _ in range(40):
+            check_case(case, np.float32, "row-major")
+
+    workspace.forget()
+    with concurrent.futures.ThreadPoolExecutor(len(jobs)) as threads:
+        for done in [threads.submit(repeated, case) for case in jobs]:
+            done.result()
 
 
 @pytest.mark.parametrize("target", isa.CROSS_TARGETS, ids=lambda target: target.name)

@@ -33,7 +33,7 @@ from pellucid.engine.backends.cpu.vector_math import Maths
 
 SIZES = Extents(
     "heads", "queries", "keys", "depth", "values", "tiles", "q_panels", "k_panels", "v_panels", "d_panels", "causal",
-    "y_batch", "y_head", "y_row", "mask_batch", "mask_head", "mask_row", "slot_bytes",
+    "y_batch", "y_head", "y_row", "mask_batch", "mask_head", "mask_row",
     "dy_batch", "dy_head", "dy_row", "q_batch", "q_head", "q_row", "k_batch", "k_head", "k_row",
     "v_batch", "v_head", "v_row",
 )  # fmt: skip
@@ -129,7 +129,7 @@ class AttentionForward(AttentionWriter):
         self.scale = splat(b, narrow, tile.lanes)
         self.g = g = SIZES.read(b, work)
         self.depth = g["depth"]
-        with slot(b, scratch, g["slot_bytes"]) as own:
+        with slot(b, scratch) as own:
             self.scores = b.bitcast(own, pointer)
             self.tops = at(b, self.scores, tile.rows * self.step)
             self.shares = at(b, self.tops, tile.rows)

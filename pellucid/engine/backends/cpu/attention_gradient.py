@@ -45,7 +45,7 @@ class AttentionBackward(AttentionWriter):
         self.g = g = SIZES.read(b, work)
         self.wide, self.wide_values = b.mul(g["d_panels"], i64(tile.width)), b.mul(g["v_panels"], i64(tile.width))
         rows = tile.rows * TILES
-        with slot(b, scratch, g["slot_bytes"]) as own:
+        with slot(b, scratch) as own:
             self.weights = b.bitcast(own, pointer)
             self.slopes = at(b, self.weights, rows * self.step)
             self.levels = at(b, self.slopes, rows * self.step)

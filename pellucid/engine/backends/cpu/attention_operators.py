@@ -47,7 +47,7 @@ class AttentionPlan:
             "heads": heads, "queries": queries, "keys": keys, "depth": depth, "values": values, "tiles": tiles,
             "q_panels": tiles, "k_panels": math.ceil(keys / tile.width), "v_panels": math.ceil(values / tile.width),
             "d_panels": math.ceil(depth / tile.width), "causal": int(causal), "mask_batch": 0, "mask_head": 0,
-            "mask_row": 0, "slot_bytes": 0,
+            "mask_row": 0,
             **dict.fromkeys([f"{x}_{y}" for x in ("dy", "q", "k", "v") for y in _AXES], 0),
             **_steps("y", result),
         }  # fmt: skip
@@ -76,9 +76,8 @@ class AttentionPlan:
         return np.ascontiguousarray(spelled, dtype=self.kind)
 
     def slot(self, elements: int) -> int:
-        """Remember how much memory an item needs."""
-        self.sizes["slot_bytes"] = math.ceil((elements * self.itemsize + 128) / 64) * 64
-        return self.sizes["slot_bytes"]
+        """The bytes of a slot that holds so many elements, wherever it begins."""
+        return math.ceil((elements * self.itemsize + 128) / 64) * 64
 
 
 def _steps(prefix: str, meta: Meta) -> dict[str, int]:

@@ -44,7 +44,7 @@ GEOMETRY = Extents(
     "rows", "row_step", "row_origin",  # output rows of a block, and where its input begins
     "columns", "column_step", "column_origin",
     "z_phases", "z_step_in", "z_step", "phases", "step_in", "step_out", "column_step_out",
-    "pitch", "runs_join", "slot_bytes", "sums_at", "k_block", "group_weights",
+    "pitch", "runs_join", "sums_at", "k_block", "group_weights",
 )  # fmt: skip
 PHASE = ("k", "offsets", "weights", "row", "column", "tiles")
 Z_PHASE = ("start", "slices")
@@ -65,7 +65,7 @@ class ConvolutionWriter:
         self.table = b.bitcast(function.args[4], I64.as_pointer())
         scratch, work, begin, end = function.args[5:]
         self.g = GEOMETRY.read(b, work)
-        with slot(b, scratch, self.g["slot_bytes"]) as own:
+        with slot(b, scratch) as own:
             self.block = b.bitcast(own, pointer)
             self.sums = at(b, self.block, self.g["sums_at"])
             with counting(b, begin, end, name="item") as item:

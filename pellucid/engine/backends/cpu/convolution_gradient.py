@@ -47,7 +47,7 @@ GEOMETRY = Extents(
     "channels", "filters", "channel_block", "taps",
     "slices", "z_step", "z_step_in", "z_origin", "block_rows", "block_pitch", "block_plane",
     "rows", "row_step", "row_origin", "columns", "column_step", "column_origin", "row_pitch",
-    "slot_bytes", "pixels_at", "sums_at", "filter_step",
+    "pixels_at", "sums_at", "filter_step",
 )  # fmt: skip
 _ADDRESSES = 9  # rows whose addresses have a register each
 _BLOCK = 128 * 1024
@@ -70,7 +70,7 @@ class WeightGradientWriter:
         self.offsets = b.bitcast(function.args[3], I64.as_pointer())
         scratch, work, begin, end = function.args[4:]
         self.g = GEOMETRY.read(b, work)
-        with slot(b, scratch, self.g["slot_bytes"]) as own:
+        with slot(b, scratch) as own:
             self.block = b.bitcast(own, pointer)
             self.pixels = at(b, self.block, self.g["pixels_at"])
             self.sums = at(b, self.block, self.g["sums_at"])
@@ -281,7 +281,7 @@ class WeightGradientPlan:
             "row_origin": -shape.padding[1], "columns": self.columns, "column_step": self.columns * shape.stride[2],
             "column_origin": -shape.padding[2],
             "row_pitch": shape.stride[1] * (shape.x_strides[3] if self.direct else self.pitch),
-            "slot_bytes": self.slot, "pixels_at": self.pixels_at, "sums_at": self.sums_at,
+            "pixels_at": self.pixels_at, "sums_at": self.sums_at,
             "filter_step": shape.channels * self.taps,
         }  # fmt: skip
         return jit.extents(shape.groups * self.panels * self.splits, 1, *GEOMETRY.order(sizes), release=True)

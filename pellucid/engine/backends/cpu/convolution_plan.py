@@ -246,7 +246,7 @@ class ConvolutionPlan:
             "z_phases": len(self.axes[0]), "z_step_in": self.in_step[0], "z_step": self._z_step(),
             "phases": len(self.axes[1]) * len(self.axes[2]), "step_in": self.in_step[1],
             "step_out": self.out_step[1], "column_step_out": self.out_step[2], "pitch": self.sums_pitch,
-            "runs_join": joins, "slot_bytes": self.slot, "sums_at": self.block_size,
+            "runs_join": joins, "sums_at": self.block_size,
             "k_block": math.ceil(self.k_most / blocks), "group_weights": self.group_weights,
         }  # fmt: skip
         items = shape.batch * shape.groups * outside[0] * self.row_blocks * self.column_blocks * self.splits

@@ -34,7 +34,7 @@ GEOMETRY = Extents(
     "x_image", "x_channel", "x_slice", "x_row", "in_depth", "in_rows", "in_columns",
     "y_image", "y_channel", "y_slice", "y_row", "out_rows", "out_columns",
     "slices", "z_step", "z_step_in", "z_origin", "block_rows", "block_pitch", "block_plane", "channels",
-    "rows", "row_step", "row_origin", "columns", "column_step", "column_origin", "step", "taps", "slot_bytes",
+    "rows", "row_step", "row_origin", "columns", "column_step", "column_origin", "step", "taps",
     "spread_z", "spread_y", "spread_x",
 )  # fmt: skip
 _SUMS = 8
@@ -125,7 +125,7 @@ class DepthwiseForward(DepthwiseWriter):
         self.y, self.x, self.weights, self.bias = (b.bitcast(each, pointer) for each in function.args[:4])
         self.offsets = b.bitcast(function.args[4], I64.as_pointer())
         scratch, _, begin, end = function.args[5:]
-        with slot(b, scratch, self.g["slot_bytes"]) as own:
+        with slot(b, scratch) as own:
             self.block = b.bitcast(own, pointer)
             with counting(b, begin, end, name="item") as item:
                 self._item(item)
@@ -241,7 +241,7 @@ class Blocks:
             "block_pitch": self.pitch, "block_plane": self.plane, "channels": 1, "rows": self.rows,
             "row_step": self.rows * shape.stride[1], "row_origin": -shape.padding[1], "columns": self.columns,
             "column_step": self.columns * shape.stride[2], "column_origin": -shape.padding[2],
-            "step": shape.stride[1], "taps": math.prod(shape.kernel), "slot_bytes": self.slot,
+            "step": shape.stride[1], "taps": math.prod(shape.kernel),
             "spread_z": self.spread[0], "spread_y": self.spread[1], "spread_x": self.spread[2],
         }  # fmt: skip
 

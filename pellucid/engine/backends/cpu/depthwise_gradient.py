@@ -28,7 +28,7 @@ class DepthwiseGradient(DepthwiseWriter):
         self.gradient, self.coarse, self.fine = (b.bitcast(each, pointer) for each in function.args[:3])
         self.offsets = b.bitcast(function.args[3], I64.as_pointer())
         scratch, _, begin, end = function.args[4:]
-        with slot(b, scratch, self.g["slot_bytes"]) as own:
+        with slot(b, scratch) as own:
             self.block = b.bitcast(own, pointer)
             with counting(b, begin, end, name="filter") as filter_:
                 self._filter(filter_)

@@ -38,32 +38,37 @@ SLOTS = 64
 
 
 class Workspace:
-    """Memory that kernels pack into: slots that a kernel takes while it does a share of its items."""
+    """Memory that kernels pack into: slots that a kernel takes while it does a share of its items.
+
+    In front lie the slots' flags, and between the first two the size of a slot: kernels that need less, called from
+    other threads meanwhile, have to find the same slots.
+    """
 
     def __init__(self) -> None:
-        self.bytes = 0
         self.array = np.zeros(0, np.uint8)
         os.register_at_fork(after_in_child=self.forget)
 
     def forget(self) -> None:
         """Start anew: after a fork, slots may look taken by threads that are not there."""
-        self.bytes = 0
+        self.array = np.zeros(0, np.uint8)
 
     def of(self, size: int) -> np.ndarray:
         """An array with slots of at least `size` bytes; what nobody touches takes no memory."""
-        if size > self.bytes:
-            self.array = np.empty(_FLAGS + SLOTS * size, np.uint8)
-            self.array[:_FLAGS] = 0
-            self.bytes = size
-        return self.array
+        array = self.array
+        if array.size < _FLAGS + SLOTS * size:
+            array = np.empty(_FLAGS + SLOTS * size, np.uint8)
+            array[:_FLAGS] = 0
+            array[:_FLAGS].view(np.int64)[1] = size
+            self.array = array
+        return array
 
 
 workspace = Workspace()
 
 
 @contextmanager
-def slot(builder: ir.IRBuilder, scratch: Any, size: Any) -> Iterator[Any]:
-    """A slot of `size` bytes that no other thread has: its address, aligned to a cache line where `size` is."""
+def slot(builder: ir.IRBuilder, scratch: Any) -> Iterator[Any]:
+    """A slot of the workspace that no other thread has: its address, aligned to a cache line."""
     function = builder.function
     flags = builder.bitcast(scratch, I64.as_pointer())
     seek, taken = function.append_basic_block("slot.seek"), function.append_basic_block("slot.taken")
@@ -77,6 +82,7 @@ def slot(builder: ir.IRBuilder, scratch: Any, size: Any) -> Iterator[Any]:
     index.add_incoming(builder.and_(builder.add(index, i64(1)), i64(SLOTS - 1)), seek)
     builder.cbranch(builder.extract_value(pair, 1), taken, seek)
     builder.position_at_end(taken)
+    size = builder.load(at(builder, flags, 1))
     start = builder.add(i64(_FLAGS), builder.mul(index, size))
     address = builder.ptrtoint(at(builder, scratch, start), I64)
     aligned = builder.and_(builder.add(address, i64(63)), i64(-64))

@@ -108,7 +108,8 @@ def reshaped(spec: Spec) -> Iterator[tuple[str, Spec]]:
         if dtype != spec.dtype:
             stored = "float32" if dtype == "bfloat16" else dtype
             real = values.real if np.iscomplexobj(values) else values
-            yield f"as {dtype}", Spec(np.asarray(real).astype(stored), dtype, False)
+            with np.errstate(all="ignore"):
+                yield f"as {dtype}", Spec(np.asarray(real).astype(stored), dtype, False)
 
 
 def spoilt(value: Any) -> Iterator[tuple[str, Any]]:

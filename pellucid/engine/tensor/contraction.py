@@ -144,7 +144,9 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
     >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4)])
     tensor([12., 12.])
     """
-    matrices = list(tensors)
+    if isinstance(tensors, TensorData):
+        raise TypeError("linalg_multi_dot(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
+    matrices = need_tensors((list(tensors),), "linalg_multi_dot")
     n = len(matrices)
     check(n >= 2, f"multi_dot(): expected at least 2 tensors but got {n}")
     row = matrices[0]._meta.ndim == 1

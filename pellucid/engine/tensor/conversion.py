@@ -114,7 +114,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[device_typ
         device, dtype = other.device, other.dtype
     if len(rest) > 1:  # after non_blocking comes copy
         copy = rest[1]
-    return (None if device is None else usable(device)), dtypes.as_dtype(dtype), format, bool(copy)
+    return (None if device is None else usable(device)), dtypes.as_dtype(dtype), format, as_bool(copy, "to", "copy")
 
 
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:

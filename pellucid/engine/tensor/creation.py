@@ -297,7 +297,8 @@ def _of_value(
     _check_size(size)
     dtype = dtypes.as_dtype(dtype)
     if out is not None:
-        kind = dtype or need_tensor(out, "full", "out")._meta.dtype
+        need_tensor(out, "full", "out")
+        kind = dtype or out._meta.dtype
         return ops.full(size=size, value=value, dtype=kind, device=out._meta.device, out=out)
     made = ops.full(size=size, value=value, dtype=dtype or dtypes.get_default_dtype(), device=usable(device))
     return _require(made, requires_grad)
@@ -407,6 +408,8 @@ def empty(
     torch.Size([2, 3])
     """
     refuse_pinning(pin_memory, device)
+    if not sizes and size is None:
+        raise TypeError('empty() missing 1 required positional arguments: "size"')
     shape = as_size(sizes if size is None else (size,), "empty")
     if layout is not None and layout is not strided and out is None:
         return _without_entries(shape, dtype, layout, requires_grad)

@@ -68,7 +68,7 @@ def torch_svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: An
     check(meta.ndim >= 2, "svd: input should have at least 2 dimensions")
     need_floating(meta, "linalg.svd")
     if compute_uv:
-        U, S, Vh = ops.svd(input, full_matrices=not some)
+        U, S, Vh = ops.svd(input, full_matrices=not as_bool(some, "svd", "some", 2))
         return return_types.svd(deliver((U, S, Vh.mH), out))
     lead, (m, n) = tuple(meta.shape[:-2]), meta.shape[-2:]
     zeros = (input.new_zeros((*lead, m, m)), input.new_zeros((*lead, n, n)))
@@ -107,7 +107,7 @@ def torch_qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
         UserWarning,
         stacklevel=user_level(),
     )
-    return return_types.qr(tuple(qr(input, "reduced" if some else "complete", out=out)))
+    return return_types.qr(tuple(qr(input, "reduced" if as_bool(some, "qr", "some", 2) else "complete", out=out)))
 
 
 torch_qr.__name__ = torch_qr.__qualname__ = "qr"

@@ -153,6 +153,7 @@ def dist(input: Any, other: Any, p: float = 2) -> Any:
     tensor(5.)
     """
     p = as_number(p, "dist", "p", 3)
+    need_tensor(input, "dist"), need_tensor(other, "dist", "other", 2)
     return presented(norm(input - other, p), "DistBackward0")
 
 

@@ -182,6 +182,7 @@ class OverridableProperty(property):
     def _read(self, tensor: Any) -> Any:
         overriding = None if tensor.__class__ in plain else who_overrides((tensor,), {})
         if overriding is None:
+            need_self(self.__name__, tensor)
             return self.raw.fget(tensor)  # type: ignore[misc]
         return dispatch(self.__get__, overriding, (tensor,), {})
 

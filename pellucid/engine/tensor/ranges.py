@@ -35,6 +35,10 @@ def _finish(made: Any, requires_grad: bool) -> Any:
     return made.requires_grad_() if requires_grad else made
 
 
+def _written_type(out: Any) -> dtypes.dtype:
+    return need_tensor(out, "range", "out")._meta.dtype
+
+
 def arange(
     start: Any = None,
     end: Any = None,
@@ -67,7 +71,7 @@ def arange(
     check((last - first) * gap >= 0, "upper bound and lower bound inconsistent with step sign")
     whole = all(isinstance(each, int) for each in (first, last, gap))
     kind = dtypes.as_dtype(dtype)
-    kind = kind or (out.dtype if out is not None else dtypes.int64 if whole else dtypes.get_default_dtype())
+    kind = kind or (_written_type(out) if out is not None else dtypes.int64 if whole else dtypes.get_default_dtype())
     if kind is dtypes.int64:
         first, last, gap = int(first), int(last), int(gap)  # PyTorch counts in the integers here only
         check(gap != 0, "step must be nonzero: an int64 range cannot advance by a fraction", ValueError)
@@ -119,7 +123,7 @@ def range_(
     check(gap != 0, "step must be nonzero")
     check(math.isfinite(first) and math.isfinite(last), f"unsupported range: {first} -> {last}")
     check((last - first) * gap >= 0, "upper bound and lower bound inconsistent with step sign")
-    kind = dtypes.as_dtype(dtype) or (out.dtype if out is not None else dtypes.get_default_dtype())
+    kind = dtypes.as_dtype(dtype) or (_written_type(out) if out is not None else dtypes.get_default_dtype())
     if kind.category <= 1:
         first, last, gap = int(first), int(last), int(gap)
         check(gap != 0, "step must be nonzero: a range of integers cannot advance by a fraction")
@@ -189,7 +193,9 @@ def _spaced(
     first, last = _number(start, name, "start"), _number(end, name, "end")
     count = as_int(steps, name, "steps", 3)
     check(count >= 0, "number of steps must be non-negative")
-    kind = dtypes.as_dtype(dtype) or (out.dtype if out is not None else dtypes.get_default_dtype())
+    if out is not None:
+        need_tensor(out, name, "out")
+    kind = dtypes.as_dtype(dtype) or (_written_type(out) if out is not None else dtypes.get_default_dtype())
     if dtype is None and isinstance(first + last, complex):
         kind = kind.to_complex()
     op = ops.linspace if name == "linspace" else ops.logspace
@@ -229,7 +235,7 @@ def eye(
     columns = rows if m is None else as_int(m, "eye", "m")
     check(rows >= 0, f"n must be greater or equal to 0, got {rows}")
     check(columns >= 0, f"m must be greater or equal to 0, got {columns}")
-    kind = dtypes.as_dtype(dtype) or (out.dtype if out is not None else dtypes.get_default_dtype())
+    kind = dtypes.as_dtype(dtype) or (_written_type(out) if out is not None else dtypes.get_default_dtype())
     return _finish(
         ops.eye(n=rows, m=columns, dtype=kind, device=usable(device if out is None else out.device), out=out),
         requires_grad,

@@ -61,6 +61,7 @@ def _per_channel(input: Any) -> tuple[int, ...]:
 def feature_dropout(input: Any, p: float, training: bool, inplace: bool = False) -> Any:
     """dropout of whole channels (dimension 1)."""
     _check(p)
+    as_bool(training, "feature_dropout", "train", 3)
     return _drop(input, p, training, inplace, _per_channel(input) if p and training and input.numel() else None)
 
 
@@ -155,4 +156,5 @@ def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, in
     tensor([[1., 1.]])
     """
     need_tensor(input, "feature_alpha_dropout")
+    as_bool(training, "feature_alpha_dropout", "train", 3)
     return _alpha(input, p, training, inplace, _per_channel(input) if p and training and input.numel() else None)

@@ -56,10 +56,11 @@ def batch_norm(
         wanted = "positive during training" if training else "non-negative"
         raise ValueError(f"batch_norm eps must be {wanted}, but got {eps}")
     for name, each in (("running_mean", running_mean), ("running_var", running_var)):
-        fits = each is None or input.dim() < 2 or each.numel() == input.size(1)
+        channels = input.size(1) if input.dim() >= 2 else 0
+        fits = each is None or input.dim() < 2 or each.numel() == channels
         check(
             fits,
-            f"{name} should contain {''.join(map(str, input.shape[1:2]))} elements not {0 if each is None else each.numel()}",
+            f"{name} should contain {channels} elements not {0 if each is None else each.numel()}",
         )
     return batch_statistics_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 

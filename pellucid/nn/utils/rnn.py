@@ -290,6 +290,7 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
     >>> torch.nn.utils.rnn.unpad_sequence(torch.tensor([[1, 2], [3, 0]]), torch.tensor([2, 1]), batch_first=True)
     [tensor([1, 2]), tensor([3])]
     """
+    need_tensor(padded_sequences, "unpad_sequence", "padded_sequences")
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[:length].clone() for row, length in zip(rows, lengths.tolist(), strict=True)]
 

@@ -15,6 +15,7 @@ SUBMODULES = frozenset(
 
 # Names of this namespace whose files are not needed by every program.
 LATE = {
+    "_standard_gamma": "engine.tensor.random_gamma", "binomial": "engine.tensor.random_gamma",
     "save": "serialization", "load": "serialization", "manual_seed": "random", "seed": "random",
     "initial_seed": "random",
     "get_rng_state": "random", "set_rng_state": "random", "Generator": "random", "default_generator": "random",

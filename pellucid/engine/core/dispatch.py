@@ -139,7 +139,8 @@ def _run_view(op: Any, plan: Plan, operands: tuple[Any, ...], settings: dict[str
         out: Any = _view(source, plan.metas[0], source._offset + views[0])
         made: Any = (out,)
     else:
-        made = out = tuple([_view(source, meta, source._offset + offset) for meta, offset in zip(plan.metas, views)])
+        rows = zip(plan.metas, views, strict=True)
+        made = out = tuple([_view(source, meta, source._offset + offset) for meta, offset in rows])
     if recorded:
         graph.record(op, plan, operands, settings, out)
     if op.fresh:

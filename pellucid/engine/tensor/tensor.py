@@ -197,7 +197,8 @@ class TensorMethods(
             return self.to_dense()._array
         if self._array is UNREADABLE:
             raise RuntimeError(
-                "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
+                "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on "
+                "a "
                 "Tensor, please try to rewrite what you're doing with other operations: inside vmap it stands for many."
             )
         if self._array is None:
@@ -287,7 +288,8 @@ class TensorMethods(
             )
         if requires_grad and state.transforms:
             raise RuntimeError(
-                "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) "
+                "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* "
+                "APIs) "
                 "inside of a function being transformed by a functorch transform. This is unsupported, please attempt "
                 "to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() "
                 "outside of a function being transformed instead."
@@ -412,7 +414,8 @@ class TensorMethods(
         if value._meta.layout != self._meta.layout:
             raise RuntimeError(
                 "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor"
-                f" type. (Layouts torch.{self._meta.layout} and torch.{value._meta.layout}: use .to_dense() or .to_sparse().)"
+                f" type. (Layouts torch.{self._meta.layout} and torch.{value._meta.layout}: use .to_dense() or "
+                ".to_sparse().)"
             )
         if (self._needs_grad or self._grad_fn is not None) and value._meta.dtype.category < 2:
             raise RuntimeError(

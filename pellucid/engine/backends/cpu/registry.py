@@ -23,7 +23,9 @@ FILES: dict[str, str] = {
     **dict.fromkeys(("max_pool", "pool_scatter", "avg_pool"), "pooling"),
     **dict.fromkeys(("clone", "cast", "copy"), "copies"),
     **dict.fromkeys(("embedding", "embedding_rows"), "tables"),
-    **dict.fromkeys(("sum", "mean", "amax", "amin", "max_all", "min_all", "prod", "var", "std", "vector_norm"), "reduction"),
+    **dict.fromkeys(
+        ("sum", "mean", "amax", "amin", "max_all", "min_all", "prod", "var", "std", "vector_norm"), "reduction"
+    ),
     **dict.fromkeys(("convolution", "convolution_weight"), "convolution_operators"),
     **dict.fromkeys(("attention", "attention_gradients"), "attention_operators"),
     **dict.fromkeys(("lstm_gates", "lstm_gates_slopes", "gru_gates", "gru_gates_slopes"), "recurrent"),

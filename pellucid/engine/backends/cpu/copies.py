@@ -51,7 +51,12 @@ def copy(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...], settings: d
     if len(where.sizes) > 6:
         return None
     same = source.dtype is result.dtype
-    if same and source.dtype.itemsize not in _WHOLE or not same and (source.dtype.is_complex or result.dtype.is_complex):
+    if (
+        same
+        and source.dtype.itemsize not in _WHOLE
+        or not same
+        and (source.dtype.is_complex or result.dtype.is_complex)
+    ):
         return None
     axis = _crossing(where) if same else None
     if axis is not None:

@@ -53,9 +53,10 @@ Z_PHASE = ("start", "slices")
 class ConvolutionWriter:
     """Writes the kernel for one tile and one distance between the pixels of a tile."""
 
-    def __init__(self, tile: Tile, step: int) -> None:
+    def __init__(self, tile: Tile, step: int, direct: bool = False) -> None:
         self.tile = tile
         self.step = step
+        self.direct = direct  # pixels in one row, in whole tiles, without padding: they are read where they lie
 
     def __call__(self, module: ir.Module, function: ir.Function) -> None:
         """function(y, x, weights, bias, table, scratch, work, begin, end)."""
@@ -86,19 +87,22 @@ class ConvolutionWriter:
         first_row = b.mul(row_block, g["rows"])
         source = at(b, self.x, total(b, b.mul(image, g["x_image"]), product(b, group, g["channels"], g["x_channel"])))
         line = b.add(b.mul(row_block, g["row_step"]), g["row_origin"])
-        copy_block(
-            b,
-            self.tile,
-            g,
-            self.block,
-            source,
-            start,
-            slices,
-            line,
-            b.add(b.mul(column_block, g["column_step"]), g["column_origin"]),
-        )
+        if self.direct:
+            self.block = at(b, source, b.mul(column_block, g["column_step"]))
+        else:
+            copy_block(
+                b,
+                self.tile,
+                g,
+                self.block,
+                source,
+                start,
+                slices,
+                line,
+                b.add(b.mul(column_block, g["column_step"]), g["column_origin"]),
+            )
         first_column = b.mul(column_block, g["columns"])
-        columns = smaller(b, g["columns"], b.sub(g["out_columns"], first_column))
+        columns = self.columns = smaller(b, g["columns"], b.sub(g["out_columns"], first_column))
         rows = smaller(b, g["rows"], b.sub(g["out_rows"], first_row))
         target = at(b, self.y, total(
             b, b.mul(image, g["y_image"]), product(b, group, g["filters"], g["y_channel"]),
@@ -115,6 +119,8 @@ class ConvolutionWriter:
         b, g, tile = self.b, self.g, self.tile
         entry = at(b, self.table, total(b, b.mul(g["z_phases"], i64(len(Z_PHASE))), b.mul(phase, i64(len(PHASE)))))
         p = {name: b.load(at(b, entry, index)) for index, name in enumerate(PHASE)}
+        if self.direct:
+            p["tiles"] = b.udiv(self.columns, i64(tile.rows))
         offsets = at(b, self.table, p["offsets"])
         weights = at(b, self.weights, total(
             b, b.mul(group, g["group_weights"]), p["weights"], product(b, panel, p["k"], tile.width),
@@ -190,6 +196,6 @@ class ConvolutionWriter:
             store_masked(b, value, address, b.select(there, inside, nothing))
 
 
-def convolution_kernel(tile: Tile, step: int) -> jit.Kernel:
+def convolution_kernel(tile: Tile, step: int, direct: bool = False) -> jit.Kernel:
     """The kernel for tiles of pixels that are `step` elements apart in the padded block."""
-    return jit.Kernel("convolution", (tile, step), "ppppppw", ConvolutionWriter(tile, step))
+    return jit.Kernel("convolution", (tile, step, direct), "ppppppw", ConvolutionWriter(tile, step, direct))

@@ -104,7 +104,7 @@ class ConvolutionPlan:
         self.panels = math.ceil(shape.filters / self.tile.width)
         self._block()
         self._tables()
-        self.kernel = convolution_kernel(self.tile, self.in_step[2])
+        self.kernel = convolution_kernel(self.tile, self.in_step[2], self.direct)
 
     def _bounds(self, axis: int) -> tuple[int, int]:
         """The lowest and highest start of any tap along an axis."""
@@ -150,7 +150,10 @@ class ConvolutionPlan:
     def _tables(self) -> None:
         """Phases, offsets into the block per tap and channel, offsets of the weights."""
         shape, lanes = self.shape, self.tile.lanes
-        self.plane = self.slices * self.block_rows * self.pitch
+        one = all(k == 1 for k in shape.kernel) and all(s == 1 for s in shape.stride) and not any(shape.padding)
+        flat = shape.inside[:2] == (1, 1) and shape.inside == shape.outside
+        self.direct = one and flat and shape.outside[2] % self.tile.rows == 0
+        self.plane = shape.x_strides[1] if self.direct else self.slices * self.block_rows * self.pitch
         low_y, low_x = self._bounds(1)[0], self._bounds(2)[0]
         in_plane = list(itertools.product(enumerate(self.axes[1]), enumerate(self.axes[2])))
         header = 2 * len(self.axes[0]) + 6 * len(self.axes[0]) * len(in_plane)
@@ -182,7 +185,7 @@ class ConvolutionPlan:
         self.group_weights = weights
         self.k_most = max(len(each) for _, each in packing)
         self._packing(packing)
-        self.block_size = math.ceil((shape.channels * self.plane + lanes) / 16) * 16
+        self.block_size = 0 if self.direct else math.ceil((shape.channels * self.plane + lanes) / 16) * 16
         per_row = self.tiles * self.tile.rows * self.out_step[2]
         self.sums_pitch = per_row
         self.slot = (

@@ -121,7 +121,11 @@ class Composites(Builder):
             return []
         args = [Ref(near) if i == place else constant(each) for i, each in enumerate(sample.args)]
         kwargs = {name: constant(each) for name, each in sample.kwargs.items()}
-        return self.called(case.name, args, kwargs)
+        return [made for i in self.called(case.name, args, kwargs) for made in self.in_order(i)]
+
+    def in_order(self, index: int) -> list[int]:
+        """The result laid out in order: whether a reshape of it is a view must not depend on a library's layout."""
+        return [index] if self.tensor(index).is_contiguous() else self.emit(".contiguous", Ref(index))
 
     def called(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> list[int]:
         """A call whose results are counted by making it once."""

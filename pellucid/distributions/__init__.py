@@ -22,6 +22,7 @@ from pellucid.distributions.independent import Independent
 from pellucid.distributions.kl import kl_divergence, register_kl
 from pellucid.distributions.laplace import Laplace
 from pellucid.distributions.log_normal import LogNormal
+from pellucid.distributions.mixture_same_family import MixtureSameFamily
 from pellucid.distributions.multivariate_normal import MultivariateNormal
 from pellucid.distributions.normal import Normal
 from pellucid.distributions.one_hot_categorical import OneHotCategorical, OneHotCategoricalStraightThrough
@@ -51,6 +52,7 @@ from pellucid.distributions.transforms import (
     identity_transform,
 )
 from pellucid.distributions.uniform import Uniform
+from pellucid.distributions.weibull import Weibull
 
 __all__ = [
     "AbsTransform", "AffineTransform", "Bernoulli", "Beta", "CatTransform", "Categorical", "Cauchy", "Chi2",
@@ -61,13 +63,12 @@ __all__ = [
     "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform",
     "SoftplusTransform", "StackTransform", "StickBreakingTransform", "StudentT", "TanhTransform", "Transform",
     "TransformedDistribution", "Uniform", "biject_to", "constraints", "identity_transform", "kl_divergence",
-    "register_kl", "transform_to", "transforms",
+    "register_kl", "transform_to", "MixtureSameFamily", "Weibull", "transforms",
 ]  # fmt: skip
 _MISSING = frozenset((
     "Binomial", "ContinuousBernoulli", "FisherSnedecor", "GeneralizedPareto", "InverseGamma", "Kumaraswamy",
-    "LKJCholesky", "LogisticNormal", "LowRankMultivariateNormal", "MixtureSameFamily", "Multinomial",
-    "NegativeBinomial", "Pareto", "RelaxedBernoulli", "RelaxedOneHotCategorical", "VonMises", "Weibull",
-    "Wishart",
+    "LKJCholesky", "LogisticNormal", "LowRankMultivariateNormal", "Multinomial",
+    "NegativeBinomial", "Pareto", "RelaxedBernoulli", "RelaxedOneHotCategorical", "VonMises",     "Wishart",
 ))  # fmt: skip
 
 

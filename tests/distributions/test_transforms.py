@@ -114,6 +114,8 @@ _MADE: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
     "StudentT": lambda t, D, a, b: D.StudentT(b, a, 2.0),
     "OneHotCategorical": lambda t, D, a, b: D.OneHotCategorical(b),
     "StraightThrough": lambda t, D, a, b: D.OneHotCategoricalStraightThrough(logits=a),
+    "Weibull": lambda t, D, a, b: D.Weibull(b, b + 1.0),
+    "Mixture": lambda t, D, a, b: D.MixtureSameFamily(D.Categorical(b), D.Normal(a, b)),
     "flow": _flow,
 }
 
@@ -163,7 +165,7 @@ def test_distributions(name: str) -> None:
                 np.testing.assert_allclose(mine, other, rtol=1e-8, atol=1e-10, err_msg=str(number))
 
 
-@pytest.mark.parametrize("name", [each for each in _MADE if each not in ("StudentT", "OneHotCategorical")])
+@pytest.mark.parametrize("name", [each for each in _MADE if each not in ("StudentT", "OneHotCategorical", "Mixture")])
 def test_gradients_of_samples(name: str) -> None:
     found = []
     for framework in (torch, pellucid):

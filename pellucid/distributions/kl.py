@@ -11,17 +11,21 @@ from pellucid import Tensor
 from pellucid.distributions.bernoulli import Bernoulli
 from pellucid.distributions.beta import Beta
 from pellucid.distributions.categorical import Categorical
+from pellucid.distributions.cauchy import Cauchy
 from pellucid.distributions.dirichlet import Dirichlet
 from pellucid.distributions.distribution import Distribution
 from pellucid.distributions.exp_family import ExponentialFamily
 from pellucid.distributions.exponential import Exponential
 from pellucid.distributions.gamma import Gamma
 from pellucid.distributions.geometric import Geometric
+from pellucid.distributions.half_normal import HalfNormal
 from pellucid.distributions.independent import Independent
 from pellucid.distributions.laplace import Laplace
 from pellucid.distributions.multivariate_normal import MultivariateNormal, _batch_mahalanobis
 from pellucid.distributions.normal import Normal
+from pellucid.distributions.one_hot_categorical import OneHotCategorical
 from pellucid.distributions.poisson import Poisson
+from pellucid.distributions.transformed_distribution import TransformedDistribution
 from pellucid.distributions.uniform import Uniform
 from pellucid.distributions.utils import _sum_rightmost
 
@@ -195,3 +199,26 @@ def _independent(p: Independent, q: Independent) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError
     return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
+
+
+@register_kl(HalfNormal, HalfNormal)
+def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
+    return _normal(p.base_dist, q.base_dist)
+
+
+@register_kl(OneHotCategorical, OneHotCategorical)
+def _one_hot_categorical(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
+    return _categorical(p._categorical, q._categorical)
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError
+    return kl_divergence(p.base_dist, q.base_dist)
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
+    """Chyzak and Nielsen, 2019."""
+    return ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log() - (4 * p.scale * q.scale).log()

@@ -176,3 +176,20 @@ def test_gradients_of_samples(name: str) -> None:
         found.append([np.zeros(()) if each is None else each.numpy() for each in gradients])
     for ours, theirs in zip(found[1], found[0], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["LogNormal", "HalfNormal", "Cauchy", "OneHotCategorical", "flow", "StudentT"])
+def test_divergences(name: str) -> None:
+    found: list[Any] = []
+    for framework in (torch, pellucid):
+        D = framework.distributions  # noqa: N806
+        a, b = _t(framework, _VECTOR), _t(framework, _POSITIVE)
+        p, q = (_MADE[name](framework, D, each, spread) for each, spread in ((a, b), (a + 0.5, b.flip(0) + 0.2)))
+        try:
+            found.append(D.kl_divergence(p, q).numpy())
+        except NotImplementedError as error:
+            found.append(str(error))
+    if isinstance(found[0], str):
+        assert found[1] == found[0]
+    else:
+        np.testing.assert_allclose(found[1], found[0], rtol=1e-9)

@@ -125,7 +125,9 @@ class Composites(Builder):
 
     def in_order(self, index: int) -> list[int]:
         """The result laid out in order: whether a reshape of it is a view must not depend on a library's layout."""
-        return [index] if self.tensor(index).is_contiguous() else self.emit(".contiguous", Ref(index))
+        if self.tensor(index).is_contiguous():
+            return [index]
+        return self.emit(".clone", Ref(index), memory_format=DType("contiguous_format"))
 
     def called(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> list[int]:
         """A call whose results are counted by making it once."""

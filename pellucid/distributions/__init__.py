@@ -26,6 +26,7 @@ from pellucid.distributions.mixture_same_family import MixtureSameFamily
 from pellucid.distributions.multivariate_normal import MultivariateNormal
 from pellucid.distributions.normal import Normal
 from pellucid.distributions.one_hot_categorical import OneHotCategorical, OneHotCategoricalStraightThrough
+from pellucid.distributions.pareto import Pareto
 from pellucid.distributions.poisson import Poisson
 from pellucid.distributions.studentT import StudentT
 from pellucid.distributions.transformed_distribution import TransformedDistribution
@@ -63,12 +64,12 @@ __all__ = [
     "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform",
     "SoftplusTransform", "StackTransform", "StickBreakingTransform", "StudentT", "TanhTransform", "Transform",
     "TransformedDistribution", "Uniform", "biject_to", "constraints", "identity_transform", "kl_divergence",
-    "register_kl", "transform_to", "MixtureSameFamily", "Weibull", "transforms",
+    "register_kl", "transform_to", "MixtureSameFamily", "Weibull", "Pareto", "transforms",
 ]  # fmt: skip
 _MISSING = frozenset((
     "Binomial", "ContinuousBernoulli", "FisherSnedecor", "GeneralizedPareto", "InverseGamma", "Kumaraswamy",
     "LKJCholesky", "LogisticNormal", "LowRankMultivariateNormal", "Multinomial",
-    "NegativeBinomial", "Pareto", "RelaxedBernoulli", "RelaxedOneHotCategorical", "VonMises",     "Wishart",
+    "NegativeBinomial", "RelaxedBernoulli", "RelaxedOneHotCategorical", "VonMises",     "Wishart",
 ))  # fmt: skip
 
 

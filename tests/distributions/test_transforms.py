@@ -116,6 +116,7 @@ _MADE: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
     "StraightThrough": lambda t, D, a, b: D.OneHotCategoricalStraightThrough(logits=a),
     "Weibull": lambda t, D, a, b: D.Weibull(b, b + 1.0),
     "Mixture": lambda t, D, a, b: D.MixtureSameFamily(D.Categorical(b), D.Normal(a, b)),
+    "Pareto": lambda t, D, a, b: D.Pareto(b, b + 2.0),
     "flow": _flow,
 }
 

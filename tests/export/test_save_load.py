@@ -475,6 +475,7 @@ def test_shared_mmap_writes_to_the_file(tmp_path):
 def test_mmap_needs_a_path_and_an_archive(tmp_path):
     archive = io.BytesIO()
     torch.save(torch.ones(2), archive)
+    archive.seek(0)
     with pytest.raises(ValueError, match="f must be a file path in order to use the mmap argument"):
         pellucid.load(archive, mmap=True)
     with pytest.raises(RuntimeError, match="mmap can only be used with files saved with"):

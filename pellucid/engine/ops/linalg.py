@@ -78,7 +78,14 @@ def mm_da(dy: Any, b: Any) -> Any:
 
 
 @mm.vjp("b")
-def mm_db(dy: Any, a: Any) -> Any:
+def mm_db(dy: Any, a: Any, b_meta: Meta) -> Any:
+    return _second_gradient(dy, a, b_meta)
+
+
+def _second_gradient(dy: Any, a: Any, b_meta: Meta) -> Any:
+    """The gradient of the second factor, laid out as the factor is: a transposed weight needs no copy afterwards."""
+    if b_meta.strides[0] == 1 and b_meta.strides[1] >= b_meta.shape[0] > 1:
+        return matrix_transpose(mm(matrix_transpose(dy), conjugate(a)))
     return mm(matrix_transpose(conjugate(a)), dy)
 
 
@@ -140,8 +147,8 @@ def addmm_da(dy: Any, b: Any, alpha: float) -> Any:
 
 
 @addmm.vjp("b")
-def addmm_db(dy: Any, a: Any, alpha: float) -> Any:
-    return _times(mm(matrix_transpose(conjugate(a)), dy), alpha)
+def addmm_db(dy: Any, a: Any, b_meta: Meta, alpha: float) -> Any:
+    return _times(_second_gradient(dy, a, b_meta), alpha)
 
 
 @op

@@ -289,10 +289,12 @@ def _spatial(meta: Meta) -> int:
 
 @kernel("batch_norm")
 def batch_norm(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...], settings: dict[str, Any]) -> Any:
-    """Channels of images in training; in evaluation NumPy's reference, where convolutions usually fold it anyway."""
+    """Channels of images."""
     x, weight, bias = metas[:3]
-    if not settings["training"] or not dense(x, weight, bias) or _spatial(x) < 4 or not results[0].is_contiguous:
+    if not dense(x, weight, bias) or _spatial(x) < 4 or not results[0].is_contiguous:
         return None
+    if not settings["training"]:
+        return _evaluated(metas, results, float(settings["eps"]))
     spec = (weight is not None, bias is not None)
     call = build("batch_norm", spec, x.dtype, "ppppppdw", _batch_forward(*spec)).call
     channels, count = x.shape[1], _spatial(x)
@@ -304,6 +306,50 @@ def batch_norm(op: Any, metas: tuple[Any, ...], results: tuple[Meta, ...], setti
         out = [allocate(each) for each in results]
         call(*out, *[UNUSED if each is None else each for each in arrays[:3]], eps, work)
         return tuple(out)
+
+    return run
+
+
+def _batch_evaluation(has_weight: bool, has_bias: bool) -> Callable[[Rows, Any], None]:
+    """One channel of one sample by the statistics that are given."""
+
+    def write(rows: Rows, item: Any) -> None:
+        b, span = rows.builder, rows.span
+        out, centres, scales, x, weight, bias = rows.arrays
+        count = rows.size(0)
+        channel = b.urem(item, rows.size(1))
+        centre, scale = b.load(at(b, centres, channel)), b.load(at(b, scales, channel))
+        factor = b.load(at(b, weight, channel)) if has_weight else None
+        shift = b.load(at(b, bias, channel)) if has_bias else None
+        source, place = at(b, x, b.mul(item, count)), at(b, out, b.mul(item, count))
+
+        def value(index: Any, lanes: int) -> None:
+            hat = b.fmul(b.fsub(span.load(source, index, lanes), span.wide(centre, lanes)), span.wide(scale, lanes))
+            hat = hat if factor is None else b.fmul(hat, span.wide(factor, lanes))
+            hat = hat if shift is None else b.fadd(hat, span.wide(shift, lanes))
+            span.store(hat, place, index, lanes)
+
+        span.each(count, value)
+
+    return write
+
+
+def _evaluated(metas: tuple[Any, ...], results: tuple[Meta, ...], eps: float) -> Any:
+    x, weight, bias, mean, variance = metas
+    if not dense(x, mean, variance):
+        return None
+    spec = (weight is not None, bias is not None)
+    call = build("batch_norm_evaluation", spec, x.dtype, "ppppppw", _batch_evaluation(*spec)).call
+    count, channels, kind = _spatial(x), x.shape[1], x.dtype.numpy
+    work = jit.extents(x.shape[0] * channels, max(1, GRAIN // count), count, channels, release=x.numel > 100_000)
+
+    def run(arrays: list[Any], given: dict[str, Any]) -> Any:
+        out, centre, scale = [allocate(each) for each in results]
+        centre.reshape(-1)[:] = arrays[3]
+        with np.errstate(all="ignore"):
+            scale.reshape(-1)[:] = 1 / np.sqrt(arrays[4] + np.asarray(eps, kind))
+        call(out, centre, scale, *[UNUSED if each is None else each for each in arrays[:3]], work)
+        return out, centre, scale
 
     return run
 

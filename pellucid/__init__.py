@@ -486,7 +486,7 @@ from pellucid.engine.tensor.trigonometry import (
     tan,
 )
 from pellucid.engine.tensor.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
-from pellucid.late_names import LATE, METHODS, SUBMODULES
+from pellucid.late_names import ABSENT, LATE, METHODS, SUBMODULES
 from pellucid.version import __version__
 
 inf = math.inf
@@ -513,4 +513,14 @@ def __getattr__(name: str) -> Any:
         found = _publishing.published(found, name, __name__)
         globals()[name] = found
         return found
-    raise AttributeError(f"module 'pellucid' has no attribute '{name}': Pellucid does not have torch.{name}")
+    raise AttributeError(f"module 'pellucid' has no attribute '{name}': {_advice(name)}")
+
+
+def _advice(name: str) -> str:
+    """What to do about a name that is not there."""
+    import difflib
+
+    if name in ABSENT:
+        return f"torch.{name} is not in Pellucid yet ({ABSENT[name]})"
+    near = difflib.get_close_matches(name, [*globals(), *LATE, *METHODS, *SUBMODULES], 1, 0.75)
+    return f"Pellucid does not have torch.{name}" + (f"; did you mean torch.{near[0]}?" if near else "")

@@ -6,12 +6,24 @@ from __future__ import annotations
 SUBMODULES = frozenset(
     {
         "__config__", "_C", "_tensor_str", "accelerator", "amp", "autograd", "backends", "cpu", "cuda",
-        "distributed", "distributions", "fft", "func", "functional", "hub", "jit", "kernels", "linalg",
-        "masked", "mps", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "quantization",
+        "distributions", "fft", "func", "functional", "kernels", "linalg",
+        "masked", "mps", "multiprocessing", "nn", "optim", "overrides",
         "random", "safetensors", "serialization", "signal", "sparse", "special", "storage", "testing", "types",
         "utils", "version", "xpu",
     }
 )  # fmt: skip
+
+# Parts of PyTorch that Pellucid does not have yet, and what can be done without them.
+ABSENT = {
+    "compiler": "programs run as they are written", "compile": "call the model itself",
+    "distributed": "programs run in one process", "export": "save the weights with torch.save",
+    "fx": "there is no graph capture", "hub": "load weights from a file with torch.load",
+    "jit": "save the weights with torch.save", "library": "torch.autograd.Function makes operators of your own",
+    "onnx": "save the weights with torch.save, and export them with PyTorch", "package": "save with torch.save",
+    "profiler": "Python's cProfile shows operators by name", "quantization": "bfloat16 and float16 are there",
+    "ao": "bfloat16 and float16 are there", "futures": "use concurrent.futures",
+    "monitor": "use the logging module",
+}  # fmt: skip
 
 # Names of this namespace whose files are not needed by every program.
 LATE = {

@@ -44,9 +44,17 @@ class Shown:
 
     def warns(self, run: Callable[[], Any]) -> None:
         """The result, and the classes of the warnings on the way."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            self.raises(run)
+        real = self.torch if self.torch.__name__ == "torch" else None  # else it warns once in a process
+        if real is not None:
+            before = real.is_warn_always_enabled()
+            real.set_warn_always(True)
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                self.raises(run)
+        finally:
+            if real is not None:
+                real.set_warn_always(before)
         self(sorted({each.category.__name__ for each in caught}))
 
     def described(self, value: Any) -> Any:

@@ -520,7 +520,7 @@ class ShapeMethods:
     @property
     def T(self: Any) -> Any:
         """All dimensions reversed."""
-        if self._meta.ndim not in (1, 2):
+        if self._meta.ndim != 2:
             warn_of_T(self._meta.ndim)
         return ops.permute(self, dims=tuple(range(self._meta.ndim - 1, -1, -1)))
 

@@ -36,6 +36,7 @@ _IN_PARTS = {  # how the parts are reduced, and then their results
 }  # fmt: skip
 _GRAIN = 32768  # elements that a thread takes at once
 _PART = 131_072  # a reduction to few results is cut into parts of about this many elements
+_EXACT = 1 << 22  # variances of more elements are left to the reference, which adds up in double
 _COLUMNS = 1024  # results that rows are added into at once
 _BLOCK = 128  # rows that are added up before they join the total
 
@@ -324,6 +325,8 @@ def _reduced(kind: str, x: Meta, result: Meta, settings: dict[str, Any]) -> Any:
     if not any(axis.result is None for axis in axes):
         return None
     n = x.numel // max(result.numel, 1)
+    if kind in ("var", "std") and n > _EXACT:
+        return None
     rest = n - settings["correction"] if kind in ("var", "std") else 1
     numbers = (1.0 / n, 1.0 / rest if rest > 0 else float("inf"))
     parts = 1 if kind in ("var", "std") else _parts(axes)
